@@ -168,5 +168,5 @@ async def test_a_subject_that_was_forgotten_gets_no_more_than_its_share(
 
 @pytest.mark.parametrize("per_minute", [5, 0, -1])
 def test_a_rate_that_no_window_can_keep_is_refused(per_minute: int) -> None:
-    with pytest.raises(InvalidRequest, match="per_minute must be from 6"):
+    with pytest.raises(InvalidRequest, match="per_minute must be a whole number from 6"):
         RateLimitFixture(per_minute)

@@ -88,10 +88,10 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "never fires": (RECURRING | {"cron_expression": "0 9 30 2 *"}, ""),
     "bad zone": (ONE_SHOT | {"run_at": "2030-01-01T00:00:00", "timezone": "Mars/Base"}, ""),
     "another's agent": (ONE_SHOT | {"delay_seconds": 5, "agent_id": "nobody"}, "There is no agent nobody."),
-    "name of two lines": (ONE_SHOT | {"name": "a\nb", "delay_seconds": 5}, "name: "),
+    "name of two lines": (ONE_SHOT | {"name": "a\nb", "delay_seconds": 5}, "name must be one line of text"),
     "no prompt": (ONE_SHOT | {"prompt": " ", "delay_seconds": 5}, "prompt must say what is to be done"),
-    "a wrong type": (ONE_SHOT | {"schedule_type": "yearly"}, "schedule_type: Input should be 'one-shot'"),
-    "unknown argument": (ONE_SHOT | {"delay_seconds": 5, "scope": "admin"}, "scope: Extra inputs"),
+    "a wrong type": (ONE_SHOT | {"schedule_type": "yearly"}, "schedule_type must be one-shot or recurring"),
+    "unknown argument": (ONE_SHOT | {"delay_seconds": 5, "scope": "admin"}, "scope is unknown here"),
 }
 
 

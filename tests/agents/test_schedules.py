@@ -141,7 +141,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[CadenzaError], str]] = {
     "no delay": (
         {"schedule_type": "one-shot", "delay_seconds": 0},
         InvalidRequest,
-        "delay_seconds must be from 1",
+        "delay_seconds must be a whole number of seconds from 1",
     ),
     "bad line": ({**WEEKLY, "cron_expression": "61 * * * *"}, InvalidRequest, "cannot be read"),
     "never": ({**WEEKLY, "cron_expression": "0 0 30 2 *"}, InvalidRequest, "never fires"),
@@ -151,7 +151,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[CadenzaError], str]] = {
     "two lines": ({**ONCE, "name": "a\nb"}, InvalidRequest, "name must be one line"),
     "no name": ({**ONCE, "name": " "}, InvalidRequest, "name must be one line"),
     "no prompt": ({**ONCE, "prompt": " \n"}, InvalidRequest, "prompt must say what is to be done"),
-    "long prompt": ({**ONCE, "prompt": "x" * 8_001}, InvalidRequest, "at most 8000 are taken"),
+    "long prompt": ({**ONCE, "prompt": "x" * 8_001}, InvalidRequest, "at most 8,000 are taken"),
     "no such agent": ({**ONCE, "agent_id": "nobody"}, NotFound, "There is no agent nobody"),
     "not their agent": ({**ONCE, "agent_id": "stranger"}, NotFound, "There is no agent stranger"),
 }

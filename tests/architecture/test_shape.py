@@ -34,6 +34,7 @@ SMALL = {
     "adapters/stores/sql/scheduling/settling.py": "what both databases' hot paths share",
     "domain/daily/clock_trust.py": "a rule of its own",
     "domain/monitoring/outage.py": "a rule that the engine and adapters share",
+    "domain/text_patterns.py": "the forms of texts, beside their words",
     "engine/daily/clock.py": "a port's face for every step of the daily runner",
     "ports/clock.py": "a port",
     "ports/dispatcher.py": "a port",

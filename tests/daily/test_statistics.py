@@ -81,7 +81,7 @@ async def test_misses_come_page_by_page(app: ApplicationFixture) -> None:
     assert [one["user_id"] for one in first["items"] + second["items"]] == ["cid", "bob"]
     assert second["next_cursor"] is None
     assert (await app.ask("list_misses", by="south"))["items"] == []
-    with pytest.raises(InvalidRequest, match="cursor must be what an earlier page told"):
+    with pytest.raises(InvalidRequest, match="cursor must be the next_cursor of an earlier page"):
         await app.ask("list_misses", cursor="-1:bob")
 
 

@@ -60,7 +60,7 @@ def test_a_span_is_a_whole_number(make: Callable[..., object], field: str, value
     if value is None and make is Guard:
         make(**{field: value})
         return
-    assert refused(make, field, value) == f"{field} must be a whole number."
+    assert refused(make, field, value).startswith(f"{field} must be a whole number ")
 
 
 @pytest.mark.parametrize(("make", "field"), SPAN_FIELDS)
@@ -69,7 +69,7 @@ def test_a_span_is_positive_and_has_an_end(make: Callable[..., object], field: s
     if value == 0 and field in {"retry_delay_ms", "misfire_grace_ms"}:
         make(**{field: value})
         return
-    assert f"{field} must be from " in refused(make, field, value)
+    assert f"{field} must be a whole number " in refused(make, field, value)
 
 
 def test_a_span_may_be_as_short_and_as_long_as_it_says() -> None:
@@ -79,7 +79,7 @@ def test_a_span_may_be_as_short_and_as_long_as_it_says() -> None:
         check_duration_ms("x", 0, least=0),
     ) == (1, LONGEST_SPAN_MS, 0)
     assert (check_count("x", 1, least=1, most=100), check_count("x", 100, least=1, most=100)) == (1, 100)
-    with pytest.raises(InvalidRequest, match="x must be from 1 to 100"):
+    with pytest.raises(InvalidRequest, match="x must be a whole number from 1 to 100"):
         check_count("x", 101, least=1, most=100)
 
 
@@ -121,7 +121,7 @@ def test_a_moment_is_a_datetime(make: Callable[..., object], field: str, value: 
 )
 def test_a_reason_is_a_text_that_people_read(make: Callable[..., object]) -> None:
     told = refused(make, "reason", TEN_MEGABYTES)
-    assert told == f"reason has 10000000 characters; at most {LONGEST_TEXT} are taken."
+    assert told == f"reason has 10,000,000 characters; at most {LONGEST_TEXT:,} are taken."
     assert refused(make, "reason", 7) == "reason must be a text."
     make(reason="x" * LONGEST_TEXT)
     make(reason=None)

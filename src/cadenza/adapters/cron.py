@@ -216,7 +216,7 @@ def refusal(fields: list[str], complaint: str) -> str:
     line = " ".join(fields)
     if complaint == "Bad day-of-month" and parses(*fields[:3], "*", fields[4]):
         return f"{line!r} never fires: no month it names has that day."
-    return f"{line!r} cannot be read: {complaint.lower()}."
+    return f"{line!r} cannot be read: its {complaint.lower().removeprefix('bad ')} is wrong."
 
 
 def parses(*fields: str) -> bool:

@@ -21,11 +21,24 @@ class CadenzaError(Exception):
         self.message = message
 
 
+MOST_FAULTS = 10
+"""More are not told at once: these are enough to mend a request."""
+
+
 class Fault(NamedTuple):
     """A field that cannot be taken as it is, and why."""
 
     field: str
     message: str
+
+    @property
+    def sentence(self) -> str:
+        """The message, with the whole path of the field."""
+        if self.field in self.message:
+            return self.message
+        name = self.field.rsplit(".", 1)[-1]
+        rest = self.message.removeprefix(f"{name} ")
+        return f"{self.field}: {self.message}" if rest == self.message else f"{self.field} {rest}"
 
 
 class InvalidRequest(CadenzaError):
@@ -34,7 +47,7 @@ class InvalidRequest(CadenzaError):
     def __init__(self, message: str, field: str | None = None, faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
         self.field = field
-        self.faults = tuple(faults) or (() if field is None else (Fault(field, message),))
+        self.faults = tuple(faults[:MOST_FAULTS]) or (() if field is None else (Fault(field, message),))
 
 
 class NotFound(CadenzaError):

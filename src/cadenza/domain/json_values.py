@@ -45,6 +45,13 @@ def _steps(path: str) -> tuple[str | int, ...]:
     )
 
 
+def unreadable_json(problem: ValueError) -> str:
+    """Where a text stops being JSON."""
+    if not isinstance(problem, json.JSONDecodeError):
+        return "it is not JSON"
+    return f"it is not JSON from line {problem.lineno}, column {problem.colno} on"
+
+
 def texts(value: Json) -> Iterator[str]:
     """Every text in a JSON value, names of fields left out."""
     if isinstance(value, str):

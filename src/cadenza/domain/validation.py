@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.wording import duration_in_words, number_in_words
 
 LONGEST_SPAN_MS = 10 * 366 * 86_400_000
 LONGEST_TEXT = 2_000
@@ -28,16 +29,17 @@ def parse_duration_ms(field: str, duration: Duration) -> int:
     text = str(duration).replace(" ", "")
     if not re.fullmatch(f"({DURATION_PART.pattern})+", text):
         raise InvalidRequest(f"{field} must be a span such as 500ms, 20s, 5m or 1h30m.", field)
-    parts = DURATION_PART.findall(text)
-    return check_duration_ms(field, sum(int(number) * UNITS_MS[unit] for number, unit in parts))
+    span_ms = sum(int(number) * UNITS_MS[unit] for number, unit in DURATION_PART.findall(text))
+    if not 1 <= span_ms <= LONGEST_SPAN_MS:
+        longest = duration_in_words(LONGEST_SPAN_MS)
+        raise InvalidRequest(f"{field} must be a span from 1ms to {longest}.", field)
+    return span_ms
 
 
 def check_count(field: str, value: Any, *, least: int, most: int) -> int:
     """A whole number within bounds; true and false are not numbers."""
-    if type(value) is not int:
-        raise InvalidRequest(f"{field} must be a whole number.", field)
-    if not least <= value <= most:
-        raise InvalidRequest(f"{field} must be from {least} to {most}.", field)
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidRequest(f"{field} must be {number_in_words(field, least=least, most=most)}.", field)
     return value
 
 
@@ -62,7 +64,7 @@ def check_text(field: str, value: Any, *, longest: int = LONGEST_TEXT) -> str:
     if not isinstance(value, str):
         raise InvalidRequest(f"{field} must be a text.", field)
     if len(value) > longest:
-        raise InvalidRequest(f"{field} has {len(value)} characters; at most {longest} are taken.", field)
+        raise InvalidRequest(f"{field} has {len(value):,} characters; at most {longest:,} are taken.", field)
     return value
 
 

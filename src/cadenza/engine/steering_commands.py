@@ -25,6 +25,7 @@ from cadenza.domain.validation import (
     milliseconds,
     quoted,
 )
+from cadenza.domain.wording import number_in_words
 
 DEFAULT_INTERVAL_TTL = 60
 DEFAULT_ONE_SHOT_TTL = 30
@@ -201,9 +202,8 @@ def _reason(arguments: Mapping[str, Any]) -> str | None:
 def hint_ttl(minutes: Any) -> timedelta:
     """How long a hint counts, from `ttlMinutes`."""
     if type(minutes) not in (int, float) or not SHORTEST_TTL_MINUTES <= minutes <= LONGEST_TTL_MINUTES:
-        raise InvalidRequest(
-            f"ttlMinutes must be a number up to {LONGEST_TTL_MINUTES}, above 0.", "ttlMinutes"
-        )
+        wanted = number_in_words("ttlMinutes", above=0, most=LONGEST_TTL_MINUTES, whole=False)
+        raise InvalidRequest(f"ttlMinutes must be {wanted}.", "ttlMinutes")
     return timedelta(minutes=minutes)
 
 

@@ -1,25 +1,23 @@
 """Authenticates callers and performs operations, with the same checks for every surface."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from cadenza.domain.access.key import ApiKey, Caller
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.errors import Fault, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.planning.rules.rule import STEPS
+from cadenza.domain.errors import NotAllowed, NotFound
+from cadenza.domain.field_faults import refuse_fields
 from cadenza.operations.access.caller_cache import caller_of
 from cadenza.operations.access.keys import valid_key
 from cadenza.operations.context import Dependencies, RequestContext
+from cadenza.operations.fields import read_cursor, write_cursor
 from cadenza.operations.operation import AnyOperation, View
 from cadenza.operations.table import BY_NAME
 
 Model = TypeVar("Model", bound=BaseModel)
-
-UNION_TAGS = frozenset({"every", "cron", "once", "http", "callable", "prompt", *STEPS})
-UNION_FIELDS = frozenset({"baseline", "target", "then", "relax"})
-"""Fields that hold one of several models, told apart by their kind."""
 
 
 class Application:
@@ -64,32 +62,28 @@ class Application:
         if not operation.open_to(caller):
             raise NotAllowed("A user's token cannot do this; it needs a key.")
         command = parse_command(operation, arguments)
+        if getattr(command, "cursor", None) is not None:
+            command = command.model_copy(update={"cursor": read_cursor(operation.name, command.cursor)})
         view: View = await operation.handle(RequestContext(self.dependencies, caller), command)
-        return view
+        position: str | None = getattr(view, "next_cursor", None)
+        if position is None:
+            return view
+        return view.model_copy(update={"next_cursor": write_cursor(operation.name, position)})
 
 
 def parse_command(operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
-    """The command of the arguments; InvalidRequest with every invalid field."""
+    """The command of the arguments; InvalidRequest with the invalid fields."""
     return validated(operation.command, arguments)
 
 
 def validated(model: type[Model], arguments: Mapping[str, Any]) -> Model:
-    """A model of the arguments; InvalidRequest with every invalid field."""
+    """A model of the arguments; InvalidRequest with the invalid fields."""
     try:
         return model.model_validate(arguments)
     except ValidationError as problem:
-        faults = [Fault(_path(error["loc"]), _sentence(error)) for error in problem.errors()]
-        first = faults[0]
-        raise InvalidRequest(f"{first.field}: {first.message}", first.field, faults) from None
+        raise refuse_fields(_schema(model), arguments, problem.errors(include_url=False)) from None
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    """The path of a field as the caller wrote it, without the tags of unions."""
-    pairs = zip((None, *location), location, strict=False)
-    parts = [str(part) for before, part in pairs if not (before in UNION_FIELDS and part in UNION_TAGS)]
-    return ".".join(parts) or "body"
-
-
-def _sentence(error: Any) -> str:
-    text = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()

@@ -1,10 +1,12 @@
 """Field types of commands, and lists in pages."""
 
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
+from zlib import crc32
 
 from pydantic import (
     AfterValidator,
@@ -17,15 +19,15 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.text_patterns import AN_ID, ONE_LINE, WITHOUT_CONTROL
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, as_whole_number
 from cadenza.operations.operation import Command, View
 from cadenza.ports.catalog import Page
 
-WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
-ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
-AN_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 A_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 MOST_LISTED = 500
+CHECKSUM_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +78,36 @@ Metadata = Annotated[
     dict[str, JsonValue], BeforeValidator(_json_object, json_schema_input_type=dict[str, JsonValue])
 ]
 Limit = Annotated[int, Whole(1, MOST_LISTED)]
-Cursor = Annotated[str, StringConstraints(strict=True, pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
+Cursor = Annotated[str, StringConstraints(strict=True, max_length=400)]
 
 
 Item = TypeVar("Item")
+
+
+def write_cursor(list_name: str, position: str) -> str:
+    """A position in a list as callers get it: with a checksum, by which the cursor of no list is told."""
+    return urlsafe_b64encode(_checksum(list_name, position) + position.encode()).decode().rstrip("=")
+
+
+def read_cursor(list_name: str, cursor: str) -> str:
+    """The position of a cursor; InvalidRequest if it is none of this list."""
+    try:
+        raw = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        position = raw[CHECKSUM_BYTES:].decode()
+    except ValueError:
+        raise no_cursor() from None
+    if raw[:CHECKSUM_BYTES] != _checksum(list_name, position) or not position.isprintable():
+        raise no_cursor()
+    return position
+
+
+def _checksum(list_name: str, position: str) -> bytes:
+    return crc32(f"{list_name} {position}".encode()).to_bytes(CHECKSUM_BYTES)
+
+
+def no_cursor() -> InvalidRequest:
+    """The refusal of a cursor that no page gave out."""
+    return InvalidRequest("cursor must be the next_cursor of an earlier page of this list.", "cursor")
 
 
 class Paged(Command):

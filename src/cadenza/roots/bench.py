@@ -40,7 +40,7 @@ SHARE_OF_PLANS = 0.2
 def bench(*, seconds: float, progress: Progress) -> BenchResult:
     """Measure for so many seconds."""
     if not 0 < seconds <= LONGEST_S:
-        raise InvalidRequest(f"--seconds must be above 0 and at most {LONGEST_S}.", "seconds")
+        raise InvalidRequest(f"--seconds must be above 0 and at most {LONGEST_S:,}.", "seconds")
     planning = seconds * SHARE_OF_PLANS
     plans = plans_per_second(planning)
     progress(planning)

@@ -39,7 +39,7 @@ POLICIES = "baseline, fixed:30s, backoff, aimd, learned and rules:FILE"
 def launch(wish: ReplayRequest) -> ReplayReport:
     """Replay what is recorded in the database of the settings."""
     if not FEWEST_RUNS <= wish.most <= MOST_RUNS:
-        raise InvalidRequest(f"--most must be from {FEWEST_RUNS} to {MOST_RUNS}.", "most")
+        raise InvalidRequest(f"--most must be a whole number from {FEWEST_RUNS:,} to {MOST_RUNS:,}.", "most")
     policies = [policy_named(word, wish.tenant or DEFAULT_TENANT) for word in wish.policies]
     return asyncio.run(_replayed(wish, policies))
 

@@ -13,7 +13,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.text_patterns import A_REFERENCE, A_URL
 from cadenza.domain.validation import quoted
+from cadenza.domain.wording import number_in_words, one_of, text_in_words
 
 NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK", "CADENZA_SKIP_DASHBOARD")
 LIKE_A_KEY = "CADENZA_SECRET_KEY"
@@ -22,8 +24,6 @@ SECRET_SETTINGS = frozenset(
 )
 NOTHING = "none"
 LAST_PORT = 65_535
-A_REFERENCE = r"^(env|secret):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
-AN_ADDRESS = r"^https?://[^\s/?#]+"
 AN_ORIGIN = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?"
 )
@@ -51,8 +51,6 @@ def _network(text: str) -> str:
 Origin = Annotated[str, AfterValidator(_origin)]
 Network = Annotated[str, AfterValidator(_network)]
 IN_WORDS: dict[Any, str] = {
-    A_REFERENCE: "env:NAME or secret:NAME",
-    AN_ADDRESS: "an address such as http://127.0.0.1:4318",
     Origin: "an origin as browsers write it, such as https://app.example or http://127.0.0.1:3000",
     Network: "an IP address or a network such as 10.0.0.0/8",
 }
@@ -123,14 +121,14 @@ class Settings(BaseSettings):
     alert_format: Literal["json", "slack"] = "json"
     alert_secret: str | None = Field(default=None, pattern=A_REFERENCE)
     alert_failures: int = Field(default=3, ge=1, le=1_000)
-    otel_endpoint: str | None = Field(default=None, pattern=AN_ADDRESS)
+    otel_endpoint: str | None = Field(default=None, pattern=A_URL)
     otel_every_ms: int = Field(default=60_000, ge=100, le=3_600_000)
     server: str | None = None
     key: SecretStr | None = None
     mcp_scopes: Annotated[tuple[str, ...], NoDecode] = ("read",)
     llm_model: str | None = Field(default=None, min_length=1)
     llm_models: Annotated[tuple[str, ...], NoDecode] = ()
-    llm_base_url: str | None = Field(default=None, pattern=AN_ADDRESS)
+    llm_base_url: str | None = Field(default=None, pattern=A_URL)
     llm_pause_ms: int = Field(default=300_000, ge=0, le=86_400_000)
     llm_timeout_ms: int = Field(default=60_000, ge=1_000, le=150_000)
     llm_steps: int = Field(default=8, ge=2, le=50)
@@ -169,10 +167,10 @@ def read_settings() -> Settings:
         field = str(first["loc"][0])
         name = f"CADENZA_{field.upper()}"
         value = "its value" if field in SECRET_SETTINGS else quoted(first["input"])
-        expected = _expected(Settings.model_fields[field])
+        expected = _expected(field, Settings.model_fields[field])
         raise InvalidRequest(f"{name} is wrong: {value} is not {expected}.", name) from None
-    except (SettingsError, OSError, UnicodeError) as problem:
-        raise InvalidRequest(f"The settings, or the file .env, cannot be read: {problem}.") from None
+    except (SettingsError, OSError, UnicodeError):
+        raise InvalidRequest("The settings cannot be read: is the file .env a text in UTF-8?") from None
     if settings.window_minutes * 60_000 < settings.tick_ms:
         name = "CADENZA_WINDOW_MINUTES"
         message = f"{name} must be no shorter than CADENZA_TICK_MS: a window could pass between two ticks."
@@ -180,26 +178,25 @@ def read_settings() -> Settings:
     return settings
 
 
-def _expected(field: FieldInfo) -> str:
+def _expected(name: str, field: FieldInfo) -> str:
     """What a setting takes, in words."""
     if get_origin(field.annotation) is Literal:
-        return f"one of {', '.join(get_args(field.annotation))}"
+        return one_of(get_args(field.annotation))
     kinds = get_args(field.annotation) or (field.annotation,)
     if bool in kinds:
         return "true or false"
-    if float in kinds:
-        return "a number above 0 and at most 1"
-    patterns = [bound.pattern for bound in field.metadata if hasattr(bound, "pattern")]
-    words = [IN_WORDS[kind] for kind in (*patterns, *kinds) if kind in IN_WORDS]
+    words = [IN_WORDS[kind] for kind in kinds if kind in IN_WORDS]
     if words:
         return words[0]
-    taken = _number(field.metadata) if int in kinds else "a text with something in it"
+    bounds: dict[str, Any] = {
+        key: getattr(bound, key)
+        for bound in field.metadata
+        for key in ("ge", "gt", "le", "pattern")
+        if hasattr(bound, key)
+    }
+    taken = text_in_words(bounds.get("pattern"), least=1)
+    if int in kinds or float in kinds:
+        taken = number_in_words(
+            name, least=bounds.get("ge"), above=bounds.get("gt"), most=bounds.get("le"), whole=int in kinds
+        )
     return f"{taken}, nor {NOTHING}" if NoneType in kinds else taken
-
-
-def _number(bounds: list[Any]) -> str:
-    least = next((bound.ge for bound in bounds if hasattr(bound, "ge")), None)
-    most = next((bound.le for bound in bounds if hasattr(bound, "le")), None)
-    if most is None:
-        return f"a whole number of at least {least}"
-    return f"a whole number from {least} to {most}"

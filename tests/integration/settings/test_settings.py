@@ -4,12 +4,14 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
+from tests.surfaces.sentence_rules import broken_rules
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.roots.command_line import main
-from cadenza.roots.settings import misspelt, read_settings
+from cadenza.roots.settings import Settings, misspelt, read_settings
 
 AN_ORIGIN = "an origin as browsers write it, such as https://app.example or http://127.0.0.1:3000"
+A_LEASE = "a whole number of milliseconds from 1,000 to 3,600,000 (1 hour)"
 A_NETWORK = "an IP address or a network such as 10.0.0.0/8"
 KEY, OTHER = (b64encode(bytes([number] * 32)).decode() for number in (1, 2))
 
@@ -35,23 +37,31 @@ def test_a_file_is_read_and_the_environment_wins(folder: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("LEASE_MS", "soon", "'soon' is not a whole number from 1000 to 3600000."),
-        ("LEASE_MS", "1", "'1' is not a whole number from 1000 to 3600000."),
-        ("LEASE_MS", "", "'' is not a whole number from 1000 to 3600000."),
-        ("LEASE_MS", "none", "'None' is not a whole number from 1000 to 3600000."),
-        ("WORKER_CONCURRENCY", "0", "'0' is not a whole number from 1 to 100000."),
-        ("KEEP_RUNS_DAYS", "0", "'0' is not a whole number of at least 1, nor none."),
-        ("HEALTH_PORT", "http", "'http' is not a whole number from 0 to 65535, nor none."),
-        ("LOG_LEVEL", "loud", "'loud' is not one of debug, info, warning, error."),
-        ("SQLITE_SYNCHRONOUS", "sometimes", "'sometimes' is not one of OFF, NORMAL, FULL, EXTRA."),
+        (
+            "LEASE_MS",
+            "soon",
+            f"'soon' is not {A_LEASE}.",
+        ),
+        ("LEASE_MS", "1", f"'1' is not {A_LEASE}."),
+        ("LEASE_MS", "", f"'' is not {A_LEASE}."),
+        (
+            "LEASE_MS",
+            "none",
+            f"'None' is not {A_LEASE}.",
+        ),
+        ("WORKER_CONCURRENCY", "0", "'0' is not a whole number from 1 to 100,000."),
+        ("KEEP_RUNS_DAYS", "0", "'0' is not a whole number of days, at least 1, nor none."),
+        ("HEALTH_PORT", "http", "'http' is not a whole number from 0 to 65,535, nor none."),
+        ("LOG_LEVEL", "loud", "'loud' is not debug, info, warning or error."),
+        ("SQLITE_SYNCHRONOUS", "sometimes", "'sometimes' is not OFF, NORMAL, FULL or EXTRA."),
         ("ALLOW_PRIVATE_TARGETS", "perhaps", "'perhaps' is not true or false."),
         ("DATABASE_PREPARED", "x" * 500, f"'{'x' * 60}' is not true or false."),
-        ("HOST", "none", "'None' is not a text with something in it."),
-        ("HOST", "", "'' is not a text with something in it."),
-        ("DATABASE_URL", "none", "its value is not a text with something in it."),
-        ("OTEL_ENDPOINT", "nope", "'nope' is not an address such as http://127.0.0.1:4318."),
-        ("LLM_BASE_URL", "", "'' is not an address such as http://127.0.0.1:4318."),
-        ("ALERT_SECRET", "hunter2", "'hunter2' is not env:NAME or secret:NAME."),
+        ("HOST", "none", "'None' is not a text that is not empty."),
+        ("HOST", "", "'' is not a text that is not empty."),
+        ("DATABASE_URL", "none", "its value is not a text that is not empty."),
+        ("OTEL_ENDPOINT", "nope", "'nope' is not a URL, such as https://example.com/health, nor none."),
+        ("LLM_BASE_URL", "", "'' is not a URL, such as https://example.com/health, nor none."),
+        ("ALERT_SECRET", "hunter2", "'hunter2' is not env:NAME or secret:NAME, nor none."),
         *(
             ("CORS_ORIGINS", f"https://app.example, {value}", f"'{value}' is not {AN_ORIGIN}.")
             for value in (
@@ -191,3 +201,17 @@ def test_the_doctor_looks_and_changes_nothing(
     monkeypatch.setenv("CADENZA_GRACEMS", "1")
     assert main(["doctor"]) == 1
     assert "Did you mean CADENZA_GRACE_MS?" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+@pytest.mark.parametrize("value", ["", "-1", "many", "99999999999999999999", "a b, [", "\\x"])
+def test_a_wrong_setting_is_refused_in_a_sentence(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"CADENZA_{name.upper()}", value)
+    sentence = "It was taken."
+    try:
+        read_settings()
+    except InvalidRequest as refused:
+        sentence = refused.message
+    assert broken_rules(sentence.replace(value, "")) == []

@@ -70,7 +70,7 @@ async def test_a_refusal_is_read_and_mended(job: LlmJob) -> None:
     finished = await job.analyze(script.model)
     assert finished.result.error is None
     assert [call.error is None for call in finished.calls] == [False, False, False, True]
-    assert "intervalMs must be from 1" in script.results[0]
+    assert "intervalMs must be a whole number of milliseconds from 1" in script.results[0]
     assert "no argument" in script.results[2]
     hint = (await job.endpoint()).interval_hint
     assert hint is not None

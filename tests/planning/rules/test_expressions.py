@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 from cadenza.adapters.planners.rules.expression_cost import MOST_PARTS, cost_of, size_of, tokens_of
 from cadenza.adapters.planners.rules.expressions import SAMPLE_VARIABLES, CelExpressions
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.rules.context import rule_variables
 from cadenza.domain.planning.rules.incidents import Evaluation
 from cadenza.domain.planning.rules.rule import LONGEST_WHEN
 from cadenza.ports.planning import Expressions
-from cadenza.testing.builders import an_endpoint
-from cadenza.testing.clock import NEW_YEAR
 
 CEL: Expressions = CelExpressions()
 MUCH_TOO_LONG_S = 2.0
@@ -88,7 +85,7 @@ def test_an_expression_is_taken_and_holds(expression: str, more: dict[str, Any])
         ("[1, 2", "cannot be read at line 1"),
         ("", "cannot be read"),
         ("'open", "cannot be read"),
-        ("respons.ok", "knows no 'respons'; it knows response, run"),
+        ("respons.ok", "knows no 'respons'; it knows response, "),
         ("recent.all(r, x.ok)", "knows no 'x'"),
         ("open('/etc/passwd') == ''", "knows no 'open'"),
         ("__import__('os') == 1", "knows no '__import__'"),
@@ -125,8 +122,8 @@ def test_what_cannot_be_told_is_refused_when_it_is_written_with_its_place(expres
         ("response.body > 1", "text", "Some of it cannot be compared"),
         ("response.body > 1", True, "Some of it cannot be compared"),
         ("response.body", [], "does not come to true or false"),
-        ("int(response.body) > 1", "x", "int: "),
-        ("1 / response.body == 1", 0, "division by zero"),
+        ("int(response.body) > 1", "x", "int cannot take"),
+        ("1 / response.body == 1", 0, "It divides by zero"),
         ("avg(recent.map(r, r.response.latency_ms)) > 1.0", None, "Some of it cannot be compared"),
         ("max(response.body) > 1", ["a"], "Some of it cannot be compared"),
         ("max(response.body) > 1", {"a": 1}, "Some of it cannot be compared"),
@@ -267,12 +264,6 @@ def test_whatever_is_written_is_taken_or_refused(expression: str) -> None:
     except InvalidRequest as problem:
         assert problem.field == "when"  # noqa: PT017 - Mostly it is refused; sometimes it is not.
     assert CEL.evaluate(expression, SAMPLE_VARIABLES).holds in (True, False, None)
-
-
-def test_what_is_likely_looks_like_what_is_seen() -> None:
-    real = rule_variables(an_endpoint(), NEW_YEAR)
-    assert SAMPLE_VARIABLES.keys() == real.keys()
-    assert SAMPLE_VARIABLES["endpoint"].keys() == real["endpoint"].keys()
 
 
 def test_the_library_comes_without_its_command_line_and_others_may_import_it() -> None:

@@ -87,7 +87,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: *nobody", "Line 1"),
         ("a: &a [*a]", "Line 1 refers to a, which is not finished before it"),
         ("a: " + "[" * 100_000, "Line 1 is nested more than 80 levels deep"),
-        (BOMB, "there are more than 500000 values"),
+        (BOMB, "there are more than 500,000 values"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_line(text: str, sentence: str) -> None:
@@ -119,14 +119,16 @@ async def test_faults_are_told_with_their_lines(app: ApplicationFixture) -> None
     with pytest.raises(InvalidRequest) as refused:
         await app.ask("apply_config", **file.document)
     located = file.located(refused.value)
-    assert sorted(fault.field for fault in located.faults) == [
-        "line 11, jobs.0.endpoints.1.rules",
-        "line 4, jobs.0.colour",
-        "line 8, jobs.0.endpoints.0.baseline",
-        "line 9, jobs.0.endpoints.1.id",
-    ]
+    lines = {
+        "jobs.0.colour": 4,
+        "jobs.0.endpoints.0.baseline": 8,
+        "jobs.0.endpoints.1.id": 9,
+        "jobs.0.endpoints.1.rules": 11,
+    }
+    assert {fault.field for fault in located.faults} == lines.keys()
     for fault in located.faults:
-        assert f"{fault.field}: {fault.message}" in located.message
+        assert fault.message.startswith(f"line {lines[fault.field]}: {fault.field} ")
+        assert fault.message in located.message
 
 
 def test_what_has_no_place_in_the_file_keeps_its_words() -> None:

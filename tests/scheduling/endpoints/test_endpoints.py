@@ -51,7 +51,7 @@ async def test_start_now_makes_it_due_at_once(app_with_job: ApplicationFixture) 
         ({"baseline": {"kind": "every", "interval_ms": 0}}, "baseline.interval_ms"),
         ({"baseline": {"kind": "once", "at": "2031-01-01T00:00:00"}}, "baseline.at"),
         ({"baseline": {"kind": "once", "at": 1_900_000_000}}, "baseline.at"),
-        ({"baseline": {"kind": "sometimes"}}, "baseline"),
+        ({"baseline": {"kind": "sometimes"}}, "baseline.kind"),
         ({"guard": {"min_interval_ms": 2, "max_interval_ms": 1}}, "guard.min_interval_ms"),
         ({"target": {"kind": "http", "url": "https://"}}, "target.url"),
         ({"target": {"kind": "http", "url": "https://a b"}}, "target.url"),

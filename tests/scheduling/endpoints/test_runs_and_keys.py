@@ -81,7 +81,8 @@ async def test_another_tenant_sees_no_run(app_with_runs: ApplicationFixture) -> 
     with pytest.raises(NotFound):
         await app_with_runs.ask("get_run", by="other", run_id=run["id"])
     assert (await app_with_runs.ask("list_runs", by="other", endpoint_id="traffic"))["items"] == []
-    assert (await app_with_runs.ask("list_runs", by="other", cursor=run["id"]))["items"] == []
+    cursor = (await app_with_runs.ask("list_runs", limit=1))["next_cursor"]
+    assert (await app_with_runs.ask("list_runs", by="other", cursor=cursor))["items"] == []
     with pytest.raises(NotFound):
         await app_with_runs.ask("list_endpoint_runs", by="other", endpoint_id="traffic")
 

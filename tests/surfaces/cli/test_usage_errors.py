@@ -2,6 +2,7 @@
 
 import pytest
 from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
+from tests.surfaces.sentence_rules import broken_rules
 
 USED = "endpoints create --job used --id used-1 --name u --url https://example.com/x --every 1m"
 WRONG = [
@@ -38,6 +39,20 @@ WRONG = [
     "usage --months 0",
     "apply -f nowhere.yaml",
     "secrets put ../x",
+    "nope",
+    "jobs lst",
+    "jobs list --limt 3",
+    "jobs list --limit many",
+    "jobs list --limit 1 --limit 2",
+    "jobs list --limit",
+    "jobs list --cursor xx",
+    "jobs list --json=perhaps",
+    "jobs show a b c",
+    "runs list --status odd",
+    "runs list --cursor xx",
+    "bench --seconds soon",
+    "rules create --job used --name x --when endpoint.failurs>1 --then clear",
+    "rules create --job used --name x --when response.ok --then clear:",
 ]
 
 
@@ -52,7 +67,7 @@ def used(server: CliTarget) -> CliTarget:
 def test_wrong_use_costs_a_sentence_and_exits_with_2(remote: CliRunner, used: CliTarget, words: str) -> None:
     code, sentence = remote.refused(*words.split())
     assert code == 2
-    assert sentence.endswith(".\n")
+    assert broken_rules(sentence.removesuffix("\n")) == []
 
 
 @pytest.mark.parametrize(

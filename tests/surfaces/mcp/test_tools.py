@@ -150,8 +150,8 @@ async def test_what_is_wrong_with_arguments_is_told_field_by_field(api: ApiInPro
         given = {"endpoint_id": "traffic", "intervalMs": 0, "interval": 3}
         lines = (await refused(client, "propose_interval", given)).splitlines()
         assert lines == [
-            "intervalMs: Input should be greater than or equal to 1.",
-            "interval: Extra inputs are not permitted.",
+            "intervalMs must be a whole number of milliseconds from 1 to 316,224,000,000 (10 years).",
+            "interval is unknown here; known are intervalMs, ttlMinutes, endpoint_id, reason.",
         ]
         assert "endpoint_id" in await refused(client, "explain_endpoint")
         both = {"endpoint_id": "traffic", "nextRunInMs": 1, "nextRunAtIso": "2030-01-01T00:00:00Z"}

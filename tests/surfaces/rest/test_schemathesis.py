@@ -32,7 +32,6 @@ SAID_IN_WORDS = {
     "pause_until": "a text that is a moment",
     "pause_endpoints": "a text that is a moment, at least one of two filters",
     "resume_endpoints": "at least one of two filters",
-    "list_hints": "a cursor that was given out",
     "create_key": "a moment that is ahead",
     "create_rule": "conditions that can be read, endpoints that there are, steps that come later",
     "update_rule": "the same, and what cannot be null",
@@ -43,12 +42,13 @@ SAID_IN_WORDS = {
     "put_user": "zones that exist",
     "put_agent": "names of one line, models that are allowed",
     "send_message": "a user, unless the caller is one; a text that says something",
-    "list_sittings": "a cursor that was given out",
-    "list_misses": "the same",
-    "list_rows": "ids that fit into an address together",
     "get_timeline": "moments in their order",
     "get_simulation": "scenarios that there are",
     "preview_steering": "the arguments of what is previewed",
+} | {
+    one.name: "a cursor that was given out"
+    for one, _ in SERVED
+    if "cursor" in one.schema.get("properties", {})
 }
 """What a schema cannot say, by operation; there, valid data may be refused, and nowhere else."""
 

@@ -176,7 +176,7 @@ def _check_references(field: str, text: str) -> None:
 
 def _check_body(body: Any) -> None:
     if (size := json_size("body", body)) > LONGEST_BODY:
-        raise InvalidRequest(f"body has {size} bytes; at most {LONGEST_BODY} are taken.", "body")
+        raise InvalidRequest(f"body has {size:,} bytes; at most {LONGEST_BODY:,} are taken.", "body")
     for text in texts(body):
         _check_references("body", text)
 
@@ -215,7 +215,7 @@ def _success_values(values: Any, path: str | None) -> tuple[Json, ...]:
     if listed and path is None:
         raise InvalidRequest("success_values need a success_path that leads to them.", "success_values")
     if json_size("success_values", list(listed)) > LONGEST_HEADER:
-        raise InvalidRequest(f"success_values may have {LONGEST_HEADER} bytes.", "success_values")
+        raise InvalidRequest(f"success_values may have {LONGEST_HEADER:,} bytes.", "success_values")
     return listed
 
 

@@ -73,7 +73,7 @@ class TurnTools:
         if len(self.canvas_commands) >= MOST_CANVAS_COMMANDS:
             raise NotAllowed(f"The canvas takes {MOST_CANVAS_COMMANDS} commands in a turn.")
         if json_size("command", command) > LONGEST_CANVAS_COMMAND:
-            raise InvalidRequest(f"A command may have {LONGEST_CANVAS_COMMAND} bytes.", "command")
+            raise InvalidRequest(f"A command may have {LONGEST_CANVAS_COMMAND:,} bytes.", "command")
         self.canvas_commands.append(CanvasCommand(command))
         return {"sent": True}
 

@@ -6,12 +6,13 @@ from typing import Annotated, Self
 from pydantic import Field, SecretStr, StringConstraints
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.text_patterns import A_SECRET_NAME
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, split_page
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
 from cadenza.ports.secrets import SecretEntry, SecretKey
 
-SecretName = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
+SecretName = Annotated[str, StringConstraints(strict=True, pattern=A_SECRET_NAME)]
 
 
 class PutSecret(Command):

@@ -8,10 +8,11 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.delivery import CanvasCommand, Delivery
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.agents.users_agents import OneAgent
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import WITHOUT_CONTROL, Id
+from cadenza.operations.fields import Id
 from cadenza.operations.operation import View, operation
 
 LONGEST_MESSAGE = 8_000

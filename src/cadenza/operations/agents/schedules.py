@@ -18,9 +18,10 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import AgentSchedules, CreatedSchedule
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import WITHOUT_CONTROL, Flag, Id, Listed, Name, Paged, Whole, split_page
+from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Whole, split_page
 from cadenza.operations.operation import CREATED, Command, View, operation
 from cadenza.ports.catalog import EndpointFilter
 

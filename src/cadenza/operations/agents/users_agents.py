@@ -8,11 +8,12 @@ from pydantic import StringConstraints
 from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.users import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.access.keys import new_key
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import WITHOUT_CONTROL, Id, Listed, Name, Paged, Whole, split_page
+from cadenza.operations.fields import Id, Listed, Name, Paged, Whole, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 
 LONGEST_TOKEN_S = 86_400

@@ -118,7 +118,7 @@ async def export_config(context: RequestContext, command: ExportConfig) -> Confi
     rules = await context.store.rules.rules(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
     for found, name in ((endpoints, "endpoints"), (jobs, "jobs"), (rules, "rules")):
         if len(found) > MOST_ENDPOINTS:
-            raise InvalidRequest(f"There are more than {MOST_ENDPOINTS} {name}: too many for one file.")
+            raise InvalidRequest(f"There are more than {MOST_ENDPOINTS:,} {name}: too many for one file.")
     return ConfigView.model_construct(version=1, jobs=config_of(jobs, endpoints, rules))
 
 

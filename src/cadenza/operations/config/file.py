@@ -18,6 +18,16 @@ TRUE = re.compile(r"true|True|TRUE")
 FALSE = re.compile(r"false|False|FALSE")
 WHOLE = re.compile(r"[-+]?[0-9]{1,40}")
 FRACTION = re.compile(r"[-+]?(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40})?)(?:[eE][-+]?[0-9]{1,3})?")
+YAML_PROBLEMS = {
+    "mapping values are not allowed": "a colon is out of place, or a text with a colon needs quotes",
+    "could not find expected ':'": "a colon is missing behind a name",
+    "did not find expected '-'": "it is indented unlike the lines around it",
+    "did not find expected key": "it is indented unlike the lines around it",
+    "cannot start any token": "it begins with a tab, or with a sign that needs quotes",
+    "unexpected end of stream": "a quoted text or a bracket is not closed",
+    "did not find expected ',' or": "a bracket is not closed, or a comma is missing",
+}
+"""What the library complains about most, in words."""
 BEFORE = (yaml.StreamStartEvent, yaml.DocumentStartEvent)
 ENDS = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 
@@ -37,11 +47,10 @@ class ConfigFile:
 
     def located(self, problem: InvalidRequest) -> InvalidRequest:
         """The error with the line of every fault."""
-        faults = [Fault(f"line {self.line(one.field)}, {one.field}", one.message) for one in problem.faults]
+        faults = [Fault(one.field, f"line {self.line(one.field)}: {one.sentence}") for one in problem.faults]
         if not faults:
             return problem
-        sentence = " ".join(f"{fault.field}: {fault.message}" for fault in faults)
-        return InvalidRequest(sentence, problem.field, faults)
+        return InvalidRequest(" ".join(fault.message for fault in faults), problem.field, faults)
 
 
 class _Anchored(NamedTuple):
@@ -59,7 +68,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         if len(text) > LARGEST:
-            raise InvalidRequest(f"The file has {len(text)} characters; at most {LARGEST} are taken.")
+            raise InvalidRequest(f"The file has {len(text):,} characters; at most {LARGEST:,} are taken.")
         self._events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
         self._anchors: dict[str, _Anchored] = {}
         self._parts = 0
@@ -134,7 +143,7 @@ class _Reader:
         """Count what was read, references too; how much it was before."""
         before, self._parts = self._parts, self._parts + parts
         if self._parts > MOST_PARTS:
-            raise InvalidRequest(f"Up to line {line} there are more than {MOST_PARTS} values.", "body")
+            raise InvalidRequest(f"Up to line {line} there are more than {MOST_PARTS:,} values.", "body")
         return before
 
 
@@ -152,5 +161,6 @@ def _scalar(text: str) -> Any:
 def _yaml_problem(problem: yaml.YAMLError) -> str:
     mark = getattr(problem, "problem_mark", None)
     place = "The file" if mark is None else f"Line {mark.line + 1}"
-    why = getattr(problem, "problem", None) or getattr(problem, "reason", None) or "it is not YAML"
+    found = str(getattr(problem, "problem", None))
+    why = next((words for said, words in YAML_PROBLEMS.items() if said in found), "it is not YAML")
     return f"{place} cannot be read: {why}."

@@ -67,7 +67,7 @@ def refuse(faults: Sequence[Fault]) -> None:
     """Raise InvalidRequest with all faults, if there are any."""
     if faults:
         first = faults[0]
-        raise InvalidRequest(f"{first.field}: {first.message}", first.field, faults)
+        raise InvalidRequest(first.sentence, first.field, faults)
 
 
 def changed_rule(wanted: WantedRule, before: Rule | None) -> Rule | None:

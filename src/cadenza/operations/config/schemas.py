@@ -9,9 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, create_model
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES
-from cadenza.domain.scheduling.hint import HintMode
-from cadenza.domain.validation import parse_duration_ms
+from cadenza.domain.field_faults import FieldError
+from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES, STEPS
+from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, HintMode
+from cadenza.domain.validation import LONGEST_SPAN_MS, parse_duration_ms
+from cadenza.domain.wording import duration_in_words
 from cadenza.operations.fields import Flag, Id, Labels, Metadata, Name, SpanFromZero, Text
 from cadenza.operations.operation import Command
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
@@ -39,7 +41,7 @@ def with_milliseconds(words: Mapping[str, str]) -> Callable[[Any], Any]:
         given = dict(value)
         for word in words.keys() & given.keys():
             if words[word] in given:
-                raise ValueError(f"takes {word} or {words[word]}, not both")
+                raise FieldError(word, f"{word} and {words[word]} are the same; give one of them.")
             given[words[word]] = milliseconds_of(word, given.pop(word))
         return given
 
@@ -51,7 +53,7 @@ def milliseconds_of(word: str, value: Any) -> int:
     try:
         return parse_duration_ms(word, value)
     except InvalidRequest as problem:
-        raise ValueError(problem.message) from None
+        raise FieldError(word, problem.message) from None
 
 
 def duration_schema(name: str, base: type[Shape], words: Mapping[str, str]) -> type[Shape]:
@@ -59,7 +61,7 @@ def duration_schema(name: str, base: type[Shape], words: Mapping[str, str]) -> t
     span = Field(default=None, description="A span such as 500ms, 20s, 5m or 1h30m.")
     own = base.model_fields
     fields: dict[str, Any] = {
-        field: (own[field].annotation, None)
+        field: (Annotated[own[field].annotation, Field(), *own[field].metadata], None)
         for field in words.values()
         if field in own and own[field].is_required()
     }
@@ -72,17 +74,24 @@ RULE = {"cooldown": "cooldown_ms"}
 ESCALATION = {"after": "after_ms"}
 """Spans as people write them, and the fields that they stand for."""
 A_MINUTE_MS = 60_000
+STEP_FIELDS = {tool: SHAPES[kind].model_fields.keys() for tool, kind in STEPS.items()}
 
 
 def whole_step(value: Any) -> Any:
     """A step with milliseconds in the place of spans, and minutes in that of a ttl."""
-    given = with_milliseconds(STEP)(value)
-    if not isinstance(given, Mapping) or "ttl" not in given:
+    tool = value.get("tool") if isinstance(value, Mapping) else None
+    fields = STEP_FIELDS.get(tool, ()) if isinstance(tool, str) else ()
+    given = with_milliseconds({word: field for word, field in STEP.items() if field in fields})(value)
+    if not isinstance(given, Mapping) or "ttl" not in given or "ttlMinutes" not in fields:
         return given
     if "ttlMinutes" in given:
-        raise ValueError("takes ttl or ttlMinutes, not both")
+        raise FieldError("ttl", "ttl and ttlMinutes are the same; give one of them.")
+    ttl = milliseconds_of("ttl", given["ttl"]) / A_MINUTE_MS
+    if ttl > LONGEST_TTL_MINUTES:
+        longest = duration_in_words(LONGEST_TTL_MINUTES * A_MINUTE_MS)
+        raise FieldError("ttl", f"ttl must be a span of at most {longest}.")
     rest = {name: part for name, part in given.items() if name != "ttl"}
-    return {**rest, "ttlMinutes": milliseconds_of("ttl", given["ttl"]) / A_MINUTE_MS}
+    return {**rest, "ttlMinutes": ttl}
 
 
 STEP_WORDS: Any = reduce(
@@ -138,18 +147,27 @@ SHORT_CRON = re.compile(r"(.+?)(?: +in +(\S+))?")
 def whole_baseline(value: Any) -> Any:
     """`every 5m`, `cron 0 9 * * 1-5 in Europe/Berlin` and `once 2030-01-31T12:00:00Z`, spelt out."""
     if not isinstance(value, str):
-        return with_milliseconds(INTERVAL)(value)
+        every = isinstance(value, Mapping) and value.get("kind") == "every"
+        return with_milliseconds(INTERVAL if every else {})(value)
     said = SHORT_BASELINE.fullmatch(value.strip())
     if said is None:
         raise ValueError("must be `every 5m`, `cron */5 * * * *`, `once MOMENT`, or have a kind")
     kind, rest = said.groups()
     if kind == "every":
-        return {"kind": kind, "interval_ms": milliseconds_of("every", rest)}
+        return {"kind": kind, "interval_ms": _short_interval_ms(rest)}
     if kind == "once":
         return {"kind": kind, "at": rest}
     line = SHORT_CRON.fullmatch(rest)
     assert line is not None, "some text is a line"
     return {"kind": kind, "expression": line[1]} | ({"timezone": line[2]} if line[2] else {})
+
+
+def _short_interval_ms(span: str) -> int:
+    try:
+        return milliseconds_of("every", span)
+    except FieldError:
+        longest = duration_in_words(LONGEST_SPAN_MS)
+        raise ValueError(f"must be `every` with a span from 1ms to {longest}, such as `every 5m`") from None
 
 
 def whole_target(value: Any) -> Any:

@@ -138,4 +138,4 @@ def _repeated(kind: str, named: list[tuple[str, str]]) -> Iterator[Fault]:
 
 def _too_many(located: list[LocatedEndpoint]) -> Iterator[Fault]:
     if len(located) > MOST_ENDPOINTS:
-        yield Fault("jobs", f"A file may have {MOST_ENDPOINTS} endpoints, not {len(located)}.")
+        yield Fault("jobs", f"A file may have {MOST_ENDPOINTS:,} endpoints, not {len(located):,}.")

@@ -6,12 +6,11 @@ from typing import Annotated
 from cadenza.domain.access.key import Scope
 from cadenza.domain.daily.user import DayCounts
 from cadenza.domain.daily.window import cutoff, due_at_minute, minute_of_day, opens
-from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.statistics import BEFORE_FIRST_MISS, MissCursor
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.days import CountsView, ServiceDate, VerdictView, day_counts
 from cadenza.operations.daily.users import spelled
-from cadenza.operations.fields import Listed, Paged, Whole
+from cadenza.operations.fields import Listed, Paged, Whole, no_cursor
 from cadenza.operations.operation import Command, View, operation
 
 EACH_SHARD = 1_500
@@ -146,7 +145,7 @@ def _place(cursor: str | None) -> MissCursor:
         return BEFORE_FIRST_MISS
     due, _, user_id = cursor.partition(":")
     if not (due.isascii() and due.isdigit() and len(due) <= len("1439")):
-        raise InvalidRequest("cursor must be what an earlier page told.", "cursor")
+        raise no_cursor()
     return MissCursor(int(due), user_id)
 
 

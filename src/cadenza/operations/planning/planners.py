@@ -5,12 +5,11 @@ from functools import partial
 from typing import Annotated, Self
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.learning.serialization import PLANNER, LearnedSummary, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Listed, Paged, Whole, split_page
+from cadenza.operations.fields import Listed, Paged, Whole, no_cursor, split_page
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, PlannerDayView, TokensView
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
@@ -150,7 +149,7 @@ def _position(cursor: str | None) -> AnalysisCursor:
     try:
         return AnalysisCursor(datetime.fromisoformat(began_at).astimezone(UTC), id_)
     except (ValueError, OverflowError):
-        raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor") from None
+        raise no_cursor() from None
 
 
 def _day(activity: PlannerActivity) -> PlannerDayView:

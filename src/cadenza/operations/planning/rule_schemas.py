@@ -21,8 +21,9 @@ from cadenza.domain.planning.rules.rule import (
     WakeStep,
 )
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
+from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import WITHOUT_CONTROL, Name, Span, SpanFromZero
+from cadenza.operations.fields import Name, Span, SpanFromZero
 from cadenza.operations.scheduling.schemas import Shape, part
 from cadenza.ports.catalog import EndpointFilter, Page
 

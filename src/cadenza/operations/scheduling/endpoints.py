@@ -13,6 +13,7 @@ from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, archive, plan_first_run, redefine
+from cadenza.domain.text_patterns import A_LABEL
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Text, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
@@ -78,7 +79,6 @@ def unless_archived(change: EndpointChange) -> EndpointChange:
     return lambda endpoint: change(require_live(endpoint))
 
 
-A_LABEL = r"^[^=\x00-\x1f\x7f]+=[^\x00-\x1f\x7f]*$"
 Selector = Annotated[
     list[Annotated[str, Field(strict=True, pattern=A_LABEL, max_length=130)]], Field(max_length=8)
 ]

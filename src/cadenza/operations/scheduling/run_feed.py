@@ -1,28 +1,22 @@
 """The feed of closed runs in the order in which they are committed, for whoever follows them."""
 
-from typing import Annotated
-
-from pydantic import StringConstraints
-
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Id, Limit
+from cadenza.operations.fields import Cursor, Id, Limit
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.scheduling.runs import RunView
 
 MOST_PAGES = 20
 """So many pages of other tenants' runs are passed over in one answer."""
-A_CURSOR = r"^[0-9]+(:[0-9a-z:-]*)?$"
-FeedCursor = Annotated[str, StringConstraints(strict=True, pattern=A_CURSOR, max_length=200)]
 
 
 class FollowRuns(Command):
     """Where to go on, and which runs."""
 
-    cursor: FeedCursor | None = None
+    cursor: Cursor | None = None
     """The `next_cursor` of the answer before; without one, the feed begins with runs to come."""
     limit: Limit = 100
     """How many, at most."""

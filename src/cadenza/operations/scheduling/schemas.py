@@ -23,6 +23,7 @@ from cadenza.domain.scheduling.target import (
     PromptTarget,
     Target,
 )
+from cadenza.domain.text_patterns import A_URL
 from cadenza.operations.documented_models import Documented, unvalidated
 from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanFromZero, Text, Whole
 
@@ -76,7 +77,7 @@ class HttpShape(Shape):
     """One HTTP exchange. `${env:NAME}` and `${secret:NAME}` in headers and body stand for secrets."""
 
     kind: Literal["http"]
-    url: Annotated[str, Field(strict=True, min_length=8, max_length=LONGEST_URL, pattern="^https?://")]
+    url: Annotated[str, Field(strict=True, max_length=LONGEST_URL, pattern=A_URL)]
     method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] = "GET"
     headers: Annotated[dict[str, str], Field(max_length=MOST_HEADERS)] = {}
     body: JsonValue = None

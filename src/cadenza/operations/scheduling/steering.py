@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.learning.serialization import PLANNER, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
@@ -13,7 +12,7 @@ from cadenza.domain.scheduling.explain import explain
 from cadenza.domain.scheduling.hint import HintKind, origin_text
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Listed, Paged, split_page
+from cadenza.operations.fields import Listed, Paged, no_cursor, split_page
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import EndpointView, PlanView
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live, unless_archived
@@ -126,7 +125,7 @@ def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < LONGEST_OFFSET):
-        raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor")
+        raise no_cursor()
     return int(cursor)
 
 

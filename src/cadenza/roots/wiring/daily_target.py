@@ -16,6 +16,8 @@ from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.field_faults import WHOLE_DOCUMENT, refuse_fields
+from cadenza.domain.validation import quoted
 from cadenza.engine.daily.prompt_target import PromptTargetRunner
 from cadenza.operations.fields import Id, Name, Text
 from cadenza.operations.scheduling.schemas import HttpShape, Shape
@@ -27,7 +29,7 @@ from cadenza.roots.wiring.http_dispatch import http_dispatcher
 from cadenza.roots.wiring.secrets import open_secrets
 from cadenza.roots.wiring.worker import ProcessContext
 
-HINT = 'Write a URL, or {"kind": "http" | "prompt" | "callable", ...} as JSON.'
+HINT = 'write a URL, or {"kind": "http" | "prompt" | "callable", ...} as JSON.'
 
 
 class DailyHttp(HttpShape):
@@ -64,9 +66,8 @@ def daily_target(settings: Settings) -> DailyTarget | None:
     try:
         return SHAPES.validate_json(given, strict=False)
     except ValidationError as problem:
-        first = problem.errors(include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or "it"
-        raise _wrong(f"{field}: {first['msg']}. {HINT}") from None
+        refusal = refuse_fields(SHAPES.json_schema(), {}, problem.errors(include_url=False))
+        raise _wrong(HINT if refusal.field == WHOLE_DOCUMENT else refusal.message) from None
 
 
 async def open_target_runner(
@@ -121,8 +122,8 @@ def _function(name: str) -> Callable[..., Any]:
         sys.path.insert(0, here)
     try:
         function = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise _wrong(f"function must be MODULE:NAME, and {problem}.") from None
+    except (ImportError, AttributeError, ValueError):
+        raise _wrong(f"function must be MODULE:NAME, and {quoted(name)} cannot be imported.") from None
     if not callable(function):
         raise _wrong(f"{name} is not a function.")
     return function  # type: ignore[no-any-return]

@@ -127,7 +127,8 @@ def _text(path: str) -> str:
         with Path(path).open(encoding="utf-8") as file:
             text = file.read(LONGEST_FILE + 1)
     except (OSError, UnicodeError) as problem:
-        raise InvalidRequest(f"The file of rules cannot be read: {problem}.", "policy") from None
+        why = problem.strerror if isinstance(problem, OSError) else "it is not a text in UTF-8"
+        raise InvalidRequest(f"The file of rules cannot be read: {why}.", "policy") from None
     if len(text) > LONGEST_FILE:
-        raise InvalidRequest(f"The file of rules has more than {LONGEST_FILE} characters.", "policy")
+        raise InvalidRequest(f"The file of rules has more than {LONGEST_FILE:,} characters.", "policy")
     return text

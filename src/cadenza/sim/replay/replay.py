@@ -248,7 +248,7 @@ class ReplaySimulation:
                 return self._run_times
             if self._left <= 0:
                 raise InvalidRequest(
-                    f"{self._policy.name} would look more than {MOST_RUNS} times; choose a shorter span.",
+                    f"{self._policy.name} would look more than {MOST_RUNS:,} times; choose a shorter span.",
                     "policy",
                 )
             self._clock.jump((moment - self._clock.now()) / milliseconds(1))

@@ -135,7 +135,9 @@ def run(launchers: Launchers, arguments: Sequence[str]) -> int:
         if sys.stdout is not None:
             write("")  # What the help has left in the buffer.
     except CycloptsError as error:
-        return _report(str(error), Exit.WRONG_USE)
+        from cadenza.surfaces.cli.usage_errors import usage_sentence
+
+        return _report(usage_sentence(error), Exit.WRONG_USE)
     except CadenzaError as error:
         return _report(_message(error), exit_code(error))
     except KeyboardInterrupt:
@@ -182,7 +184,7 @@ def _message(error: CadenzaError) -> str:
     """An error's message, with all fields at fault."""
     if not isinstance(error, InvalidRequest) or len(error.faults) <= 1:
         return error.message
-    return "; ".join(f"{fault.field}: {fault.message.removesuffix('.')}" for fault in error.faults)
+    return "; ".join(fault.sentence.removesuffix(".") for fault in error.faults)
 
 
 def _report(sentence: str, code: Exit) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from cyclopts import Token
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.json_values import unreadable_json
 from cadenza.domain.validation import DURATION_PART, iso, milliseconds, parse_duration_ms, quoted
 
 NONE = "none"
@@ -99,7 +100,9 @@ def document(option: str, name: str) -> dict[str, Any]:
     try:
         found = json.loads(file_text(option, name))
     except ValueError as problem:
-        raise InvalidRequest(f"{option}: {quoted(name)} is not JSON: {problem}.", option) from None
+        raise InvalidRequest(
+            f"{option}: {quoted(name)} cannot be read: {unreadable_json(problem)}.", option
+        ) from None
     if not isinstance(found, Mapping):
         raise InvalidRequest(f"{option}: {quoted(name)} holds no JSON object.", option)
     return dict(found)
@@ -117,7 +120,7 @@ def file_text(option: str, name: str, *, longest: int = LONGEST_FILE) -> str:
         why = problem.strerror if isinstance(problem, OSError) else "it is not a text in UTF-8"
         raise InvalidRequest(f"{option}: {quoted(name)} cannot be read: {why}.", option) from None
     if len(found) > longest:
-        raise InvalidRequest(f"{option}: {quoted(name)} is longer than {longest} characters.", option)
+        raise InvalidRequest(f"{option}: {quoted(name)} is longer than {longest:,} characters.", option)
     return found
 
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.text_patterns import AN_ID
 from cadenza.domain.validation import quoted
 from cadenza.surfaces.cli.connection import OperationClient
 
-AN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 PAGE = 500
 MOST_NAMED = 5
 
@@ -29,7 +29,7 @@ RULE = Resource("rule", "rule_id", "get_rule", "list_rules")
 
 async def find_one(client: OperationClient, resource: Resource, word: str) -> Any:
     """The thing with this id or, if there is none, with this name; InvalidRequest if several have it."""
-    if AN_ID.fullmatch(word):
+    if re.fullmatch(AN_ID, word):
         try:
             return await client.ask(resource.get, {resource.id_field: word})
         except NotFound:

@@ -10,14 +10,14 @@ from starlette.types import Scope
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest
-from cadenza.operations.fields import AN_ID
+from cadenza.domain.text_patterns import AN_ID, AN_IDEMPOTENCY_KEY
+from cadenza.domain.wording import text_in_words
 from cadenza.operations.idempotency import Answer, IdempotentRequest, ReplySubject
 from cadenza.surfaces.http.problems import CONFLICT, problem_json
 from cadenza.surfaces.http.request import single_header
 
 HEADER = "Idempotency-Key"
-SHAPE = r"^[\x21-\x7e]{1,255}$"
-A_KEY = pattern(SHAPE[1:-1])
+A_KEY = pattern(AN_IDEMPOTENCY_KEY)
 ID_PATTERN = pattern(AN_ID)
 
 
@@ -25,7 +25,7 @@ def key_of(scope: Scope) -> str | None:
     """The idempotency key of a request, if it has one."""
     key = single_header(scope, HEADER.lower().encode())
     if key is not None and not A_KEY.fullmatch(key):
-        raise InvalidRequest(f"{HEADER} must be 1 to 255 visible letters without spaces.", HEADER)
+        raise InvalidRequest(f"{HEADER} must be {text_in_words(AN_IDEMPOTENCY_KEY)}.", HEADER)
     return key
 
 

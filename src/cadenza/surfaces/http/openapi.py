@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.text_patterns import AN_IDEMPOTENCY_KEY
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency, problems
 from cadenza.surfaces.http.components import Components, Schema
@@ -23,7 +24,7 @@ KEY_HEADER = {
     "in": "header",
     "required": False,
     "description": "Sent twice with the same key, a request is carried out once and answered twice the same.",
-    "schema": {"type": "string", "pattern": idempotency.SHAPE},
+    "schema": {"type": "string", "pattern": AN_IDEMPOTENCY_KEY},
 }
 
 

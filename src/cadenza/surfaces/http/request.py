@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.json_values import unreadable_json
 from cadenza.operations.operation import AnyOperation
 from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, WRONG_MEDIA_TYPE, Refusal
 
@@ -61,7 +62,7 @@ async def body_of(scope: Scope, receive: Receive) -> bytes:
 
 
 def _too_large() -> Refusal:
-    detail = f"The body may have {LARGEST_BODY} bytes, and has more."
+    detail = f"The body may have {LARGEST_BODY:,} bytes, and has more."
     return Refusal(TOO_LARGE, detail, {"Connection": "close"})
 
 
@@ -82,7 +83,9 @@ def json_arguments(scope: Scope, body: bytes) -> dict[str, Any]:
     try:
         words = orjson.loads(body)
     except orjson.JSONDecodeError as problem:
-        raise Refusal(BAD_REQUEST, f"The body is not JSON in UTF-8: {problem}.") from None
+        raise Refusal(
+            BAD_REQUEST, f"The body cannot be read: {unreadable_json(problem)}, or not in UTF-8."
+        ) from None
     if not isinstance(words, dict):
         raise InvalidRequest("The body must be a JSON object.", "body")
     return words

@@ -15,7 +15,7 @@ from mcp.types import (
 )
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.errors import CadenzaError, Fault, InvalidRequest
+from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.validation import quoted
 from cadenza.operations.operation import CREATED, AnyOperation, Route
 from cadenza.operations.table import OPERATIONS
@@ -100,8 +100,4 @@ def error_text(problem: CadenzaError) -> str:
     """An error in words, with every field at fault."""
     if not isinstance(problem, InvalidRequest) or not problem.faults:
         return problem.message
-    return "\n".join(_about(fault) for fault in problem.faults)
-
-
-def _about(fault: Fault) -> str:
-    return fault.message if fault.field in fault.message else f"{fault.field}: {fault.message}"
+    return "\n".join(fault.sentence for fault in problem.faults)

@@ -7,16 +7,17 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from cadenza.domain.agents.delivery import Delivery, Missed, write_message
 from cadenza.domain.errors import CadenzaError, InvalidRequest
+from cadenza.domain.json_values import unreadable_json
+from cadenza.domain.text_patterns import AN_IDEMPOTENCY_KEY
 from cadenza.domain.validation import iso
 from cadenza.operations.agents.messages import MessageText
 from cadenza.operations.application import validated
 from cadenza.operations.fields import Flag, Id, Whole
-from cadenza.surfaces.http.idempotency import SHAPE
 from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, Refusal, describe_problem
 
 LONGEST_TOKEN = 200
 
-IdempotencyKey = Annotated[str, StringConstraints(strict=True, pattern=SHAPE)]
+IdempotencyKey = Annotated[str, StringConstraints(strict=True, pattern=AN_IDEMPOTENCY_KEY)]
 Seq = Annotated[int, Whole(0, 2**63 - 1)]
 
 
@@ -68,14 +69,14 @@ def read(frame: str | bytes, largest: int) -> ClientFrame:
     if isinstance(frame, bytes):
         raise Refusal(BAD_REQUEST, "A frame must be JSON as text, not bytes.")
     if len(frame) > largest:
-        raise Refusal(TOO_LARGE, f"A frame may have {largest} bytes, and has more.")
+        raise Refusal(TOO_LARGE, f"A frame may have {largest:,} bytes, and has more.")
     raw = frame.encode(errors="replace")
     if len(raw) > largest:
-        raise Refusal(TOO_LARGE, f"A frame may have {largest} bytes, and has more.")
+        raise Refusal(TOO_LARGE, f"A frame may have {largest:,} bytes, and has more.")
     try:
         words = orjson.loads(raw)
     except orjson.JSONDecodeError as problem:
-        raise Refusal(BAD_REQUEST, f"The frame is not JSON: {problem}.") from None
+        raise Refusal(BAD_REQUEST, f"The frame cannot be read: {unreadable_json(problem)}.") from None
     return _parse(words)
 
 

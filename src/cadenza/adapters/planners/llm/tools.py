@@ -10,7 +10,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from cadenza.adapters.planners.change_detection import was_executed
 from cadenza.adapters.planners.llm.briefing import health_data, quoted_json, response_data, runs_data
 from cadenza.adapters.planners.llm.client import ToolSchema
-from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
+from cadenza.domain.errors import CadenzaError, NotAllowed, NotFound
+from cadenza.domain.field_faults import refuse_fields
 from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.validation import iso, quoted
@@ -206,10 +207,8 @@ class AnalysisTools:
 
 
 def parsed(kind: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
-    """The validated arguments; InvalidRequest with the first error otherwise."""
+    """The validated arguments; InvalidRequest with what is wrong otherwise."""
     try:
         return kind.model_validate(arguments)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise InvalidRequest(f"{field or 'arguments'}: {first['msg']}.", field) from None
+        raise refuse_fields(kind.model_json_schema(), arguments, problem.errors(include_url=False)) from None

@@ -2,8 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
@@ -16,11 +15,13 @@ from cadenza.adapters.planners.rules.expression_cost import (
     size_of,
     tokens_of,
 )
+from cadenza.adapters.planners.rules.field_names import unknown_field
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.rules.context import VARIABLES, Variables
+from cadenza.domain.planning.rules.context import VARIABLES, Variables, sample_variables, variable_fields
 from cadenza.domain.planning.rules.incidents import Evaluation
 from cadenza.domain.planning.rules.rule import LONGEST_WHEN
 from cadenza.domain.validation import quoted
+from cadenza.domain.wording import nearest_first
 
 if TYPE_CHECKING:  # The package imports its own command line with it, which takes half a second.
     import cel
@@ -37,23 +38,15 @@ FUNCTIONS = frozenset(
 )
 ERROR_POSITION = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*?)(?: expecting .*)?$", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
-FUNCTION_ERROR = re.compile(r"Function '(\w+)' error: (.*?)\.? Check function arguments.*", re.DOTALL)
+FUNCTION_ERROR = re.compile(r"(?:Function|Undefined variable or function:) '(\w+)'")
+WRONG_INPUT = re.compile(r"(?:input|error at:) '(.*)'", re.DOTALL)
+LONGEST_PART = 40
 LONGEST_ERROR = 300
+FIELDS = variable_fields()
 AS_BOOLEAN = "({}\n) ? true : false"
 """A value that is not boolean is an error instead of being converted."""
-NOT_BOOLEAN = "when must come to true or false."
-SAMPLE_RUN: dict[str, Any] = {
-    "response": {"ok": True, "latency_ms": 120, "status": 200, "headers": {}},
-    "run": {"status": "success", "late_ms": 0, "attempt": 1, "source": "baseline-interval"},
-}
-SAMPLE_VARIABLES: dict[str, Any] = {
-    "response": SAMPLE_RUN["response"],
-    "run": {**SAMPLE_RUN["run"], "is_new": True},
-    "recent": [SAMPLE_RUN, SAMPLE_RUN],
-    "siblings": {},
-    "endpoint": {"name": "endpoint", "labels": {}, "paused": False, "failures": 0, "interval_ms": 60_000},
-    "now": datetime(2025, 1, 1, tzinfo=UTC),
-}
+NOT_BOOLEAN = "when must come to true or false, and compare and add only what can be."
+SAMPLE_VARIABLES = sample_variables({"status": 200, "headers": {}})
 """Variables to try a new expression on; the body of a response is left out, as it could be anything."""
 
 
@@ -83,6 +76,8 @@ class CompiledExpression(NamedTuple):
     names: tuple[str, ...]
     """The variables that it reads."""
     cost: ExpressionCost
+    unknown_field: str | None
+    """A sentence about a field that there never is."""
 
 
 class CelExpressions:
@@ -90,25 +85,29 @@ class CelExpressions:
 
     def check(self, expression: str) -> None:
         compiled = _compiled_expression(expression)
+        if compiled.unknown_field is not None:
+            raise InvalidRequest(compiled.unknown_field, "when")
         try:
             _evaluate(compiled, SAMPLE_VARIABLES)
         except (LookupError, ArithmeticError):
             return
         except TypeError:
-            raise InvalidRequest(f"{NOT_BOOLEAN} Some of it cannot be compared or added.", "when") from None
+            raise InvalidRequest(NOT_BOOLEAN, "when") from None
         except Exception as problem:  # noqa: BLE001 - The library has errors of any kind.
-            raise InvalidRequest(f"when cannot be evaluated: {_error_text(problem)}", "when") from None
+            why = _error_text(problem)
+            raise InvalidRequest(f"when cannot be evaluated: {why[0].lower()}{why[1:]}", "when") from None
 
     def evaluate(self, expression: str, variables: Variables) -> Evaluation:
         try:
             compiled = _compiled_expression(expression)
             if not compiled.cost.is_affordable(size_of({name: variables[name] for name in compiled.names})):
                 return Evaluation(None, "It would take too long on answers as large as these.")
-            return Evaluation(_evaluate(compiled, variables))
         except InvalidRequest as problem:
             return Evaluation(None, problem.message)
+        try:
+            return Evaluation(_evaluate(compiled, variables))
         except Exception as problem:  # noqa: BLE001 - The library has errors of any kind.
-            return Evaluation(None, _error_text(problem))
+            return Evaluation(None, compiled.unknown_field or _error_text(problem))
 
 
 @lru_cache(maxsize=4_096)
@@ -120,13 +119,19 @@ def _compiled_expression(expression: str) -> CompiledExpression:
     tokens = tokens_of(expression)
     cost = cost_of(tokens)
     used = program.references()
-    unknown = {*used["variables"]} - {*VARIABLES} - bound_names(tokens)
-    unknown |= {name for name in used["functions"] if WORD.fullmatch(name)} - FUNCTIONS - HELPERS.keys()
-    if unknown:
-        known = ", ".join((*VARIABLES, *HELPERS))
-        raise InvalidRequest(f"when knows no {quoted(min(unknown))}; it knows {known}.", "when")
+    functions = FUNCTIONS | HELPERS.keys()
+    _refuse_unknown({*used["variables"]} - bound_names(tokens), VARIABLES)
+    _refuse_unknown({name for name in used["functions"] if WORD.fullmatch(name)}, sorted(functions))
     names = tuple(name for name in VARIABLES if name in used["variables"])
-    return CompiledExpression(_compile(AS_BOOLEAN.format(expression)), names, cost)
+    wrong = unknown_field(tokens, FIELDS)
+    return CompiledExpression(_compile(AS_BOOLEAN.format(expression)), names, cost, wrong)
+
+
+def _refuse_unknown(names: set[str], known: Sequence[str]) -> None:
+    unknown = names - {*known}
+    if unknown:
+        name = min(unknown)
+        raise InvalidRequest(f"when knows no {quoted(name)}; it knows {nearest_first(name, known)}.", "when")
 
 
 def _compile(expression: str) -> "cel.Program":
@@ -142,7 +147,17 @@ def _syntax_error(problem: str) -> str:
     if found is None:
         return "when cannot be read."
     line, column, why = found.groups()
-    return f"when cannot be read at line {line}, column {column}: {why[:LONGEST_ERROR]}."
+    return f"when cannot be read at line {line}, column {column}: {_syntax_in_words(why)}."
+
+
+def _syntax_in_words(why: str) -> str:
+    """What the parser complains about, without its own words for it."""
+    wrong = WRONG_INPUT.search(why)
+    if wrong is None:
+        return "something is missing or out of place there"
+    if wrong[1].startswith(("'", '"')):
+        return "a text that begins there does not end"
+    return "it ends too early" if wrong[1] == "<EOF>" else f"{wrong[1][:LONGEST_PART]} is out of place there"
 
 
 def _evaluate(compiled: CompiledExpression, variables: Variables) -> bool:
@@ -160,10 +175,11 @@ def _error_text(problem: Exception) -> str:
             return "A list is shorter than that."
         case TypeError():
             return "Some of it cannot be compared or added, or does not come to true or false."
+        case ArithmeticError():
+            return "It divides by zero, or a number becomes too large."
         case _:
-            pass
-    function = FUNCTION_ERROR.fullmatch(str(problem))
-    return (f"{function[1]}: {function[2]}." if function else str(problem))[:LONGEST_ERROR]
+            function = FUNCTION_ERROR.match(str(problem))
+            return f"{function[1]} cannot take what it is given." if function else "It comes to nothing here."
 
 
 @lru_cache(maxsize=1)

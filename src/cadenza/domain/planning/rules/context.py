@@ -1,9 +1,9 @@
 """The variables that conditions of rules can read, and the endpoints that their steps act on."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from cadenza.domain.planning.analysis import ToolRequest
 from cadenza.domain.planning.health import COUNTED
@@ -11,6 +11,7 @@ from cadenza.domain.planning.rules.incidents import Evaluation, IncidentState, R
 from cadenza.domain.planning.rules.rule import Rule, Step
 from cadenza.domain.planning.rules.steps import has_no_effect, is_outranked, tool_requests
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.slots import cadence_ms
 from cadenza.domain.scheduling.target import HttpTarget
@@ -18,6 +19,17 @@ from cadenza.domain.validation import milliseconds
 
 Variables = Mapping[str, Any]
 VARIABLES = ("response", "run", "recent", "siblings", "endpoint", "now")
+ANY_NAME = "*"
+
+
+class ListOf(NamedTuple):
+    """A list whose elements have these fields."""
+
+    element: "Fields"
+
+
+Fields = Mapping[str, "Fields"] | ListOf | None
+"""The fields of a variable, `*` for any name; a plain value has none, and None may have any."""
 
 
 def rule_variables(
@@ -89,6 +101,47 @@ def _schedule(endpoint: Endpoint, now: datetime) -> dict[str, Any]:
     values: dict[str, Any] = {"paused": endpoint.paused(now), "failures": endpoint.failure_count}
     interval_ms = cadence_ms(endpoint, now)
     return values if interval_ms is None else values | {"interval_ms": interval_ms}
+
+
+def sample_variables(response: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables of an endpoint to which all has happened, with this response."""
+    now = datetime(2025, 1, 1, tzinfo=UTC)
+    endpoint = Endpoint(id="sample", name="sample", target=HttpTarget("https://example.com"), next_run_at=now)
+    run = Run(
+        id="run",
+        tenant_id=endpoint.tenant_id,
+        job_id=endpoint.job_id,
+        endpoint_id=endpoint.id,
+        slot=now,
+        due_at=now,
+        attempt=1,
+        source=Source.BASELINE_INTERVAL,
+        claimed_at=now,
+        status=RunStatus.SUCCESS,
+        duration_ms=120,
+        response=dict(response),
+    )
+    siblings, latest = {ANY_NAME: endpoint}, {ANY_NAME: run}
+    return rule_variables(endpoint, now, is_new=True, recent=[run, run], siblings=siblings, latest=latest)
+
+
+def variable_fields() -> dict[str, Fields]:
+    """The fields of every variable, found in a sample of them."""
+    sample = sample_variables({"status": 200, "headers": {}, "body": None})
+    return {name: _fields(value) for name, value in sample.items()}
+
+
+def _fields(value: Any) -> Fields:
+    """The fields of a value; one that is empty may have any."""
+    match value:
+        case {}:
+            return {name: _fields(inner) for name, inner in value.items()} or None
+        case [first, *_]:
+            return ListOf(_fields(first))
+        case None:
+            return None
+        case _:
+            return {}
 
 
 class RuleContext:

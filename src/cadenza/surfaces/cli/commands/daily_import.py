@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -11,14 +12,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM
-from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.domain.errors import MOST_FAULTS, Fault, InvalidRequest
+from cadenza.domain.json_values import unreadable_json
+from cadenza.domain.text_patterns import AN_ID
+from cadenza.domain.wording import text_in_words
 from cadenza.surfaces.cli.connection import OperationClient
-from cadenza.surfaces.cli.lookup import AN_ID
 from cadenza.surfaces.cli.output.terminal import counting
 
 FIELDS = ("user_id", "due_time")
 AT_ONCE = 1_000
-MOST_REPORTED = 20
+MOST_REPORTED = MOST_FAULTS - 2
+"""Beside them, it is told how many more there are, and that nothing was taken."""
 LONGEST_LINE = 4_096
 STANDARD_INPUT = "-"
 
@@ -128,7 +132,7 @@ def _batches(users: Iterable[User]) -> Iterator[Sequence[User]]:
 def _user(raw: bytes, number: int) -> User | None:
     """The user of a line; None for an empty line and for the header."""
     if len(raw) > LONGEST_LINE:
-        raise InvalidLine(f"it is longer than {LONGEST_LINE} bytes.")
+        raise InvalidLine(f"it is longer than {LONGEST_LINE:,} bytes.")
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
     except UnicodeDecodeError:
@@ -143,7 +147,7 @@ def _from_json(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as problem:
-        raise InvalidLine(f"it is not JSON: {problem}.") from None
+        raise InvalidLine(f"{unreadable_json(problem)}.") from None
     if not isinstance(found, dict) or found.keys() != set(FIELDS):
         raise InvalidLine('it must be {"user_id": "...", "due_time": "HH:MM"}.')
     return found
@@ -152,8 +156,8 @@ def _from_json(text: str) -> dict[str, Any]:
 def _from_csv(text: str, number: int) -> dict[str, Any] | None:
     try:
         cells = [cell.strip() for cell in next(csv.reader([text], strict=True))]
-    except csv.Error as problem:
-        raise InvalidLine(f"it is not CSV: {problem}.") from None
+    except csv.Error:
+        raise InvalidLine("it is not CSV.") from None
     if number == 1 and tuple(cells) == FIELDS:
         return None
     if len(cells) != len(FIELDS):
@@ -163,10 +167,8 @@ def _from_csv(text: str, number: int) -> dict[str, Any] | None:
 
 def _checked_user(user: dict[str, Any]) -> User:
     user_id, due_time = user["user_id"], user["due_time"]
-    if not isinstance(user_id, str) or not AN_ID.fullmatch(user_id):
-        raise InvalidLine(
-            "user_id must be letters, digits, dots, colons, dashes and underscores, at most 128."
-        )
+    if not isinstance(user_id, str) or not re.fullmatch(AN_ID, user_id):
+        raise InvalidLine(f"user_id must be {text_in_words(AN_ID)}.")
     if not isinstance(due_time, str) or not A_DUE_TIME.fullmatch(due_time):
         raise InvalidLine(f"due_time must be {DUE_TIME_FORM}.")
     return {"user_id": user_id, "due_time": due_time}

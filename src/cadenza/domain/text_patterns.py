@@ -1,0 +1,32 @@
+"""The forms of texts from outside: as patterns for programs, and in words for people."""
+
+WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
+ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+AN_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+A_SECRET_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"  # noqa: S105 - the form of a name
+A_LABEL = r"^[^=\x00-\x1f\x7f]+=[^\x00-\x1f\x7f]*$"
+A_URL = r"^https?://[^\s/?#]+"
+AN_IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
+A_REFERENCE = r"^(env|secret):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
+IN_WORDS = {
+    WITHOUT_CONTROL: ("a text", " and no control characters"),
+    ONE_LINE: ("one line of text", ", and not blank"),
+    AN_ID: (
+        "1 to 128 letters, digits, dots, colons, hyphens and underscores, the first a letter or digit",
+        "",
+    ),
+    A_SECRET_NAME: (
+        "1 to 128 letters, digits, dots, hyphens and underscores, the first no dot or hyphen",
+        "",
+    ),
+    A_LABEL: ("a label", ", such as team=web"),
+    A_URL: ("a URL", ", such as https://example.com/health"),
+    AN_IDEMPOTENCY_KEY: ("1 to 255 visible ASCII characters without spaces", ""),
+    A_REFERENCE: ("env:NAME or secret:NAME", ""),
+}
+"""What stands before the length of a text, and what behind it."""
+FORMATS_IN_WORDS = {
+    "date-time": "an ISO 8601 moment such as 2030-01-31T12:00:00Z",
+    "date": "a date such as 2030-01-31",
+}
+"""The formats of JSON schemas."""
