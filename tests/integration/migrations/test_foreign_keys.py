@@ -26,14 +26,14 @@ STATE = (
     " VALUES ('t', '{id}', {rank} 3, 'first', 0, 7, 0, true, false, true)"
 )
 ROWS = {
-    "pending_messages": "'t', '{user}', 1, 'm', 'gone', null, null, '{{}}', {at}{expiry}, false",
+    "pending_messages": "'t', '{user}', 1, 'm', 'gone', null, null, '{{}}', {at}{dropped}, false",
     "conversations": "'t', '{user}', '{agent}', 4, null, null",
     "conversation_messages": "'t', '{user}', '{agent}', 4, 'm', 'user', 'x', {at}, {at}, '{{}}', null",
     "agent_usage": "'t', '2025-01-01', '{user}', 1, 2",
     "keys": "'key-{user}', 't', 'token', '', 'read', {at}, null, '{user}'",
     "sessions": "'{user}', 'session', 't', 'read', {at}, {at}, 'key-{user}'",
     "rules": "'t', 'rule-{job}', '{job}', null, 'x', '{{}}', null",
-    "hints": "{number}, 't', '{endpoint}', 'interval', {at}, 'x', null, null, 1, null, null",
+    "hints": "{number}, 't', '{endpoint}', 'interval', {at}, 'x', null, null, 1, null{added}",
     "endpoint_labels": "'t', 'team', 'web', '{endpoint}'",
     "analyses": "'t', '{endpoint}', 'a', 'job', 'p', 'x', {at}, 1, 'x', null, 1, 1, null, false, null",
     "looks": "'t', '{endpoint}', 'p', {at}",
@@ -58,8 +58,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def rows_of(url: str, names: dict[str, str], *, now: bool = False) -> list[str]:
     """The rows in the schema from before, or as it is now."""
     at = MOMENT[url.partition(":")[0]]
-    expiry = "" if now else f", {at}"
-    rows = {table: row.format(at=at, expiry=expiry, **names) for table, row in ROWS.items()}
+    columns = {"dropped": "", "added": ", null"} if now else {"dropped": f", {at}", "added": ""}
+    rows = {table: row.format(at=at, **columns, **names) for table, row in ROWS.items()}
     return [f"INSERT INTO {table} VALUES ({row})" for table, row in rows.items()]
 
 
