@@ -144,6 +144,13 @@ async def test_the_id_of_a_deleted_schedule_is_not_given_to_an_endpoint(
         await agents.ask("create_endpoint", job_id="job", **given)
 
 
+async def test_a_new_baseline_is_refused_with_the_same_sentence(
+    agents: AgentFixture, schedule_id: str
+) -> None:
+    with pytest.raises(Conflict, match="delete_schedule"):
+        await agents.ask("update_endpoint", endpoint_id=schedule_id, baseline=EVERY_MINUTE)
+
+
 async def test_bulk_steering_leaves_schedules_alone(agents: AgentFixture, schedule_id: str) -> None:
     await agents.ask("update_endpoint", endpoint_id="traffic", labels={"team": "web"})
     await agents.store.endpoints.amend(

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import Limits, too_many
-from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule
+from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule, refuse_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
@@ -218,6 +218,7 @@ async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> E
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
 
     def change(endpoint: Endpoint) -> ChangedEndpoint:
+        refuse_schedule(endpoint)  # Before its parts are put together, which may not fit a schedule.
         wanted = within_limits(context, replace(endpoint, **changes), limits)
         redefined = redefine(endpoint, wanted, now=now, cron=cron)
         return redefined._replace(endpoint=evolve(redefined.endpoint, enabled=wanted.enabled))
