@@ -1,5 +1,6 @@
 """Jitter: a stable delay for each endpoint, and none where a moment was asked for."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from tests.scheduling.worker.running_worker import RunningWorker, on_manual_cloc
 from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.testing.clock import NEW_YEAR
 
@@ -62,7 +64,7 @@ async def test_without_jitter_everything_starts_at_its_moment() -> None:
 @pytest.mark.parametrize("claim_ahead_ms", [0, 500, MINUTE])
 async def test_claiming_ahead_changes_no_delay(claim_ahead_ms: int) -> None:
     late = await starts(on_manual_clock(claim_ahead_ms=claim_ahead_ms), in_ms=2_000, **BY_CRON)
-    assert late == [2_000 + moment for moment in await starts(on_manual_clock(), **BY_CRON)]
+    assert late == pytest.approx([2_000 + moment for moment in await starts(on_manual_clock(), **BY_CRON)])
 
 
 async def test_an_interval_is_spread_on_its_first_run_by_at_most_a_tenth() -> None:
@@ -97,13 +99,80 @@ async def test_after_downtime_endpoints_are_spread_from_now_on() -> None:
     [
         {"next_source": Source.AI_ONESHOT},
         {"next_source": Source.MANUAL},
-        {"next_source": Source.RESUME},
         {"baseline": Cron("0 0 * * *"), "next_source": Source.AI_INTERVAL},
         {"baseline": Once(NEW_YEAR), "next_source": Source.BASELINE_ONCE},
     ],
 )
 async def test_what_was_asked_for_at_a_moment_is_not_delayed(fields: dict[str, Any]) -> None:
     assert set(await starts(on_manual_clock(), **fields)) == {0}
+
+
+HERD = [f"herd-{number}" for number in range(300)]
+TOGETHER: dict[str, dict[str, Any]] = {
+    "started at once": {"next_source": Source.FIRST},
+    "resumed together": {"next_source": Source.RESUME, "last_run_at": NEW_YEAR - timedelta(hours=3)},
+    "a pause lapses": {"next_source": Source.PAUSED, "last_run_at": NEW_YEAR - timedelta(hours=3)},
+    "a quota opens": {"next_source": Source.QUOTA, "last_run_at": NEW_YEAR - timedelta(hours=3)},
+    "cron lines, started at once": {"next_source": Source.FIRST, "baseline": Cron("0 0 * * *")},
+    "cron lines, resumed together": {"next_source": Source.RESUME, "baseline": Cron("0 0 * * *")},
+    "cron lines after a pause": {"next_source": Source.PAUSED, "baseline": Cron("0 0 * * *")},
+}
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+async def test_three_hundred_endpoints_that_would_start_together_get_distinct_offsets(case: str) -> None:
+    fixture = on_manual_clock(claim_limit=300, concurrency=300)
+    for name in HERD:
+        await fixture.add(name, **({"baseline": Every(10 * MINUTE)} | TOGETHER[case]))
+    seen = {name: fixture.moments(name) for name in HERD}
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        await fixture.clock.advance(JITTER)
+    moments = [seen[name][0] for name in HERD]
+    assert len(set(moments)) == len(HERD)
+    assert 0 <= min(moments) < 300
+    assert JITTER - 300 < max(moments) <= JITTER
+
+
+@pytest.mark.parametrize("interval_ms", [1_000, 10_000])
+async def test_what_is_resumed_is_spread_by_at_most_a_tenth_of_its_interval_and_only_once(
+    interval_ms: int,
+) -> None:
+    fixture = on_manual_clock()
+    until = "2025-01-01T00:05:00Z"
+    seen = await endpoints_due_together(fixture, in_ms=10 * MINUTE, baseline=Every(interval_ms))
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        for name in NAMES:
+            await fixture.tool("pause_until", name, untilIso=until)
+        await fixture.clock.advance(5 * MINUTE + 3.5 * interval_ms)
+    offsets = {moments[0] - 5 * MINUTE for moments in seen.values()}
+    assert len(offsets) > 15
+    assert 0 <= min(offsets) < max(offsets) <= interval_ms / 10
+    for moments in seen.values():
+        assert moments == pytest.approx([moments[0] + interval_ms * number for number in range(len(moments))])
+
+
+async def test_a_hint_that_sets_a_faster_pace_bounds_the_delay() -> None:
+    hint = IntervalHint(1_000, NEW_YEAR + timedelta(hours=1))
+    fields: dict[str, Any] = {"baseline": Every(10 * MINUTE), "interval_hint": hint}
+    assert max(await starts(on_manual_clock(), next_source=Source.RESUME, **fields)) <= 100
+
+
+async def test_after_downtime_hinted_endpoints_are_spread_too() -> None:
+    fixture = on_manual_clock()
+    hint = IntervalHint(10 * MINUTE, NEW_YEAR + timedelta(hours=2))
+    seen = await endpoints_due_together(
+        fixture, interval_hint=hint, next_source=Source.AI_INTERVAL, last_run_at=NEW_YEAR - timedelta(hours=1)
+    )
+    fixture.clock.jump(30 * MINUTE)
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        await fixture.clock.advance(JITTER)
+    assert len({moments[0] for moments in seen.values()}) > 15
+
+
+async def test_a_one_shot_that_a_resume_found_is_served_at_its_moment() -> None:
+    hint = OneShotHint(NEW_YEAR, NEW_YEAR + timedelta(hours=1))
+    moments = await starts(on_manual_clock(), one_shot_hint=hint, next_source=Source.RESUME)
+    assert set(moments) == {0}
 
 
 async def test_what_is_nudged_while_its_delay_lasts_starts_when_it_is_told() -> None:

@@ -3,53 +3,19 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from zlib import crc32
 
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.scheduling.baseline import Cron, Every
 from cadenza.domain.scheduling.due import Cancel, Recheck, Start, Wait, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.target import requirement
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of
 from cadenza.engine.worker.held_claims import HeldClaims
+from cadenza.engine.worker.jitter import NO_JITTER, jitter_of
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import CanRun
 from cadenza.ports.scheduling import EndpointStore
-
-DOWNTIME_MS = 5_000
-"""A claim that is later than this came after a time without workers."""
-JITTER_PARTS = 10
-"""An interval endpoint is delayed by at most this part of its interval."""
-
-
-def jitter_of(claim: Claim, most_ms: int) -> int:
-    """The jitter of a claim: how long it waits beyond its moment.
-
-    Cron lines are always spread; intervals once, on their first run and after
-    downtime, because from then on they run from their own start. Hints and
-    one-shots, which name a moment, are not.
-    """
-    baseline = claim.endpoint.baseline
-    if most_ms <= 0 or claim.attempt > 1:
-        return 0
-    if isinstance(baseline, Cron) and claim.source is Source.BASELINE_CRON:
-        return _stable_delay(claim, most_ms)
-    if isinstance(baseline, Every) and _first_of_interval(claim):
-        return _stable_delay(claim, min(most_ms, baseline.interval_ms // JITTER_PARTS))
-    return 0
-
-
-def _first_of_interval(claim: Claim) -> bool:
-    if claim.source is not Source.BASELINE_INTERVAL:
-        return False
-    return claim.endpoint.last_run_at is None or claim.claimed_at - claim.due_at > milliseconds(DOWNTIME_MS)
-
-
-def _stable_delay(claim: Claim, most_ms: int) -> int:
-    return crc32("/".join(claim.key).encode()) % (most_ms + 1)
 
 
 class Starter:
@@ -175,8 +141,8 @@ class Starter:
         await self._held.launch(self._held.still_held(ready))
 
     def _starts_at(self, claim: Claim) -> datetime:
-        jitter = jitter_of(claim, self._jitter_ms) if self._jitter_ms else 0
-        return max(claim.due_at, claim.claimed_at) + milliseconds(jitter) if jitter else claim.due_at
+        jitter = jitter_of(claim, self._jitter_ms) if self._jitter_ms else NO_JITTER
+        return max(claim.due_at, claim.claimed_at) + jitter if jitter else claim.due_at
 
     async def _sleep(self) -> None:
         """Sleep until the next moment, a wake-up, or the poll, whichever comes first."""

@@ -24,6 +24,8 @@ TARGETS = {
     "prompt": PromptTarget("agent", "user", "hello"),
 }
 
+DAILY = Cron("0 9 * * *")
+
 
 def names(claims: Sequence[Claim]) -> list[str]:
     return [claim.endpoint.name for claim in claims]
