@@ -28,6 +28,7 @@ PUBLIC = [
     "Cron",
     "Endpoint",
     "ErrorClass",
+    "EventBus",
     "Every",
     "Guard",
     "HttpTarget",
@@ -36,6 +37,7 @@ PUBLIC = [
     "Once",
     "OneShotHint",
     "Plan",
+    "RunContext",
     "plan_next_run",
 ]
 REGISTRIES = [

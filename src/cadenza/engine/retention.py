@@ -1,5 +1,6 @@
 """Deletes old runs, analyses, conversations, deliveries, verdicts, alerts and idempotent replies."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from cadenza.engine.async_helpers import Attempts
@@ -19,7 +20,10 @@ KEEP_ALERTS = timedelta(days=90)
 
 
 class RetentionLoop:
-    """Deletes what is older than its retention: at the start, then every hour."""
+    """Deletes what is older than its retention: at the start, then every hour.
+
+    Ages are measured from `present`, by default the clock's own time.
+    """
 
     def __init__(
         self,
@@ -28,6 +32,7 @@ class RetentionLoop:
         clock: Clock,
         log: Logger,
         retention: Retention,
+        present: Callable[[], datetime] | None = None,
         conversations: timedelta | None = KEEP_CONVERSATIONS,
         verdicts: timedelta | None = KEEP_VERDICTS,
         undelivered: timedelta | None = None,
@@ -37,6 +42,7 @@ class RetentionLoop:
         self._log = log
         self._attempts = Attempts("upkeep", clock, log)
         self._retention = retention
+        self._present = present or clock.now
         self._conversations = conversations
         self._verdicts = verdicts
         self._undelivered = undelivered
@@ -44,11 +50,12 @@ class RetentionLoop:
     async def run(self) -> None:
         """Delete old rows until cancelled."""
         while True:
-            await self._attempts.try_once(self._delete_old())
+            await self._attempts.try_once(self.delete_old())
             await self._clock.sleep(EVERY_MS)
 
-    async def _delete_old(self) -> None:
-        now = self._clock.now()
+    async def delete_old(self) -> None:
+        """Delete old rows once."""
+        now = self._present()
         await self._store.idempotency.forget_replies(now - KEEP_REPLIES)
         if self._retention.max_age is not None:
             await self._store.analyses.forget_analyses(now - self._retention.max_age)

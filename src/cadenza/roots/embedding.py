@@ -1,7 +1,7 @@
 """Cadenza inside a program: functions that run on a cadence and steer themselves."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime, time, timedelta
 from functools import partial
@@ -13,21 +13,23 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.daily.callable_target import CallableTargetRunner
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.telemetry.log import StructuredLog
+from cadenza.adapters.telemetry.event_bus import EventBus
+from cadenza.adapters.telemetry.log import ProgramLog
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import enrollment
-from cadenza.domain.errors import Conflict
+from cadenza.domain.errors import CadenzaError, Conflict
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.steer import plan_first_run, redefine
 from cadenza.domain.validation import Duration, parse_duration_ms
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
 from cadenza.engine.steering import Steering
-from cadenza.engine.worker.loop import WorkerLoop
+from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.roots.settings import read_settings
-from cadenza.roots.wiring.daily_service import running_daily
+from cadenza.roots.wiring.daily_service import clocks_for, daily_parts
 from cadenza.roots.wiring.functions import (
     EndpointTools,
     IntervalParts,
@@ -36,9 +38,11 @@ from cadenza.roots.wiring.functions import (
     endpoint_for,
     interval_of,
 )
-from cadenza.roots.wiring.process import run_event_loop, stop_on_signals
+from cadenza.roots.wiring.monitoring import ProcessMonitoring
+from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.wiring.worker import ProcessContext, open_loop
+from cadenza.roots.wiring.worker import ProcessContext
+from cadenza.roots.worker import background_parts, open_worker
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,13 +53,24 @@ class EveryOptions(Options, IntervalParts, total=False):
     start_now: bool
 
 
+class Declared(NamedTuple):
+    """An endpoint that a program has declared."""
+
+    endpoint: Endpoint
+    start_now: bool
+
+
 class _Live(NamedTuple):
     """What there is while the app runs."""
 
     stack: AsyncExitStack
     store: Store
     steering: Steering
-    loop: WorkerLoop
+    supervisor: Supervisor
+    parts: Sequence[Part]
+    loop: asyncio.AbstractEventLoop
+    to_store: asyncio.Queue[Declared]
+    """Endpoints that were declared since the start, and are not stored yet."""
 
 
 class Cadenza:
@@ -64,15 +79,23 @@ class Cadenza:
     Functions are declared with `every`, `cron` and `once`; they run while `run` runs,
     or inside `async with app:`. Of all processes with the same database, one runs
     each slot.
+
+    Settings are those of `cadenza up`, from the environment or by their names: `log_level="debug"`.
     """
 
-    def __init__(self, database_url: str | None = None, *, clock: Clock | None = None) -> None:
+    telemetry: EventBus
+    """Passes the events of the scheduler to handlers: `app.telemetry.attach("mine", handler)`."""
+
+    def __init__(
+        self, database_url: str | None = None, *, clock: Clock | None = None, **settings: Any
+    ) -> None:
         url = {} if database_url is None else {"database_url": database_url}
-        self._settings = read_settings().model_copy(update=url)
+        self._settings = read_settings(**url, **settings)
         self._clock = clock or SystemClock()
         self._cron = CronsimCron()
-        self._log = StructuredLog()
-        self._declared: dict[str, tuple[Endpoint, bool]] = {}
+        self._log = ProgramLog(open_log(self._settings))
+        self.telemetry = EventBus(self._log)
+        self._declared: dict[str, Declared] = {}
         self._daily: CallableTargetRunner | None = None
         self._callables = CallableDispatcher(context=self._context)
         self._live: _Live | None = None
@@ -104,6 +127,8 @@ class Cadenza:
         """Do this for each enrolled user once a day: a function of the user's id and the service date."""
         if self._daily is not None:
             raise Conflict("There is a daily function already; one does the work of all users.")
+        if self._live is not None:
+            raise Conflict("This app runs already; declare its daily function before it starts.")
         self._daily = CallableTargetRunner(function)
         return function
 
@@ -120,26 +145,27 @@ class Cadenza:
             raise Conflict(f"There is an endpoint {endpoint.id!r} already; give this one another id.")
         if isinstance(endpoint.baseline, Cron):
             self._cron.check(endpoint.baseline.expression, endpoint.baseline.timezone)
-        self._declared[endpoint.id] = (endpoint, start_now)
+        self._add(Declared(endpoint, start_now))
 
     def __getitem__(self, name: str) -> EndpointTools:
         """The tools of a function, by its name, for whoever steers it from outside."""
-        return EndpointTools(self._started().steering, EndpointKey("default", name), origin="program")
+        live, key = self._started(), EndpointKey("default", name)
+        return EndpointTools(live.steering, key, origin="program", ready=live.to_store.join)
 
     def run(self) -> None:
         """Run until SIGTERM or Ctrl-C, then let what runs finish."""
         run_event_loop(self._run_until_stopped())
 
     async def __aenter__(self) -> Self:
-        loop = (await self._start()).loop
-        self._running = asyncio.create_task(loop.run())
+        live = await self._start()
+        self._running = asyncio.create_task(live.supervisor.run(*live.parts))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         live, running = self._started(), self._running
-        live.loop.stop()
+        live.supervisor.stop()
         try:
             if running is not None:
                 await running
@@ -147,10 +173,10 @@ class Cadenza:
             await self._stop()
 
     async def _run_until_stopped(self) -> None:
-        loop = (await self._start()).loop
-        stop_on_signals(loop.stop)
+        live = await self._start()
+        stop_on_signals(live.supervisor.stop)
         try:
-            await loop.run()
+            await live.supervisor.run(*live.parts)
         finally:
             await self._stop()
 
@@ -162,24 +188,64 @@ class Cadenza:
             store = await stack.enter_async_context(
                 open_store(self._settings, ids=TimeOrderedIds(), log=self._log)
             )
-            for endpoint, start_now in self._declared.values():
-                await self._keep(store, endpoint, start_now=start_now)
-            context = ProcessContext(store=store, clock=self._clock, log=self._log, callables=self._callables)
-            loop = await stack.enter_async_context(open_loop(self._settings, context))
-            if self._daily is not None:
-                stack.callback(self._daily.close)
-                await stack.enter_async_context(running_daily(self._settings, context, self._daily))
+            stored = list(self._declared.values())
+            for declared in stored:
+                await self._keep(store, declared)
+            parts = await self._open_parts(stack, store)
+            supervisor = Supervisor(clock=SystemClock(), log=self._log, telemetry=self.telemetry)
             steering = Steering(store=store.endpoints, clock=self._clock, cron=self._cron, log=self._log)
-            self._live = _Live(stack.pop_all(), store, steering, loop)
+            loop, to_store = asyncio.get_running_loop(), asyncio.Queue[Declared]()
+            self._live = _Live(stack.pop_all(), store, steering, supervisor, parts, loop, to_store)
+            for declared in list(self._declared.values())[len(stored) :]:  # Declared while it started.
+                to_store.put_nowait(declared)
         return self._live
+
+    async def _open_parts(self, stack: AsyncExitStack, store: Store) -> list[Part]:
+        """What runs in the program: all that a worker has, and the daily runner if there is a function."""
+        settings, events = self._settings, self.telemetry
+        monitoring = ProcessMonitoring(settings, store=store, log=self._log, role="program", events=events)
+        context = ProcessContext(
+            store=store,
+            clock=self._clock,
+            log=self._log,
+            callables=self._callables,
+            telemetry=events,
+            alerts=monitoring.endpoint_alerts(),
+        )
+        worker = await open_worker(stack, settings, context, monitoring)
+        daily = []
+        if self._daily is not None:
+            stack.callback(self._daily.close)
+            daily = daily_parts(settings, context, self._daily, clocks_for(self._clock))
+        return [
+            Part("declarations", self._store_declared),
+            Part("worker", worker.run, worker.stop),
+            *daily,
+            *await background_parts(stack, settings, context, monitoring, daily=bool(daily)),
+        ]
 
     async def _stop(self) -> None:
         live, self._live, self._running = self._started(), None, None
         await live.stack.aclose()
 
-    async def _keep(self, store: Store, endpoint: Endpoint, *, start_now: bool) -> None:
+    async def _store_declared(self) -> None:
+        """Store endpoints that are declared while the app runs, until cancelled."""
+        live, clock = self._started(), SystemClock()
+        attempts = Attempts("declarations", clock, self._log)
+        while True:
+            declared = await live.to_store.get()
+            try:
+                while not await attempts.try_once(self._keep(live.store, declared)):
+                    await clock.sleep(RECOVERY_MS)
+            except CadenzaError as problem:
+                facts = {"endpoint_id": declared.endpoint.id, "problem": problem.message}
+                self._log.error("an endpoint was declared and could not be stored", **facts)
+            finally:
+                live.to_store.task_done()
+
+    async def _keep(self, store: Store, declared: Declared) -> None:
         """Add an endpoint, or bring the one that is there up to date; another process may do the same."""
-        now = self._clock.now()
+        (endpoint, start_now), now = declared, self._clock.now()
         try:
             await store.endpoints.add(plan_first_run(endpoint, now=now, cron=self._cron, start_now=start_now))
         except Conflict:
@@ -191,14 +257,29 @@ class Cadenza:
         self, baseline: Baseline, options: dict[str, Any], *, start_now: bool = False
     ) -> Callable[[Function], Function]:
         def decorate(function: Function) -> Function:
-            endpoint = endpoint_for(function.__name__, baseline, Options(**options))  # type: ignore[typeddict-item]
+            endpoint = endpoint_for(function, baseline, Options(**options))  # type: ignore[typeddict-item]
             if endpoint.id in self._declared:
                 raise Conflict(f"There is a function {endpoint.id!r} already; give this one a name.")
             self._callables.register(endpoint.id, function)
-            self._declared[endpoint.id] = (endpoint, start_now)
+            self._add(Declared(endpoint, start_now))
             return function
 
         return decorate
+
+    def _add(self, declared: Declared) -> None:
+        """Store an endpoint at the start or, if the app runs already, as soon as possible."""
+        self._declared[declared.endpoint.id] = declared
+        if self._live is None:
+            return
+        loop, put = self._live.loop, self._live.to_store.put_nowait
+        try:
+            is_here = asyncio.get_running_loop() is loop
+        except RuntimeError:  # This thread has no loop.
+            is_here = False
+        if is_here:
+            put(declared)
+        else:
+            loop.call_soon_threadsafe(put, declared)
 
     def _context(self, claim: Claim) -> RunContext:
         return RunContext(self._started().steering, claim)

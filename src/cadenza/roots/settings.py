@@ -158,10 +158,13 @@ def misspelt(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: next(iter(get_close_matches(name, known, 1)), "") for name in wrong}
 
 
-def read_settings() -> Settings:
-    """The settings of this process; what is wrong with them is one sentence."""
+def read_settings(**given: Any) -> Settings:
+    """The settings of this process, and those given by their names; what is wrong is one sentence."""
+    unknown = given.keys() - Settings.model_fields.keys()
+    if unknown:
+        raise InvalidRequest(f"There is no setting {quoted(min(unknown))}.", min(unknown))
     try:
-        settings = Settings()
+        settings = Settings(**given)
     except ValidationError as problem:
         first = problem.errors()[0]
         field = str(first["loc"][0])

@@ -12,9 +12,7 @@ from cadenza.adapters.telemetry.event_bus import EventBus, RunEndedWakeup
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.engine.daily.events import SCHEDULER as DAILY
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.engine.worker.events import SCHEDULER as ENDPOINTS
 from cadenza.operations.access.keys import CreateKey, create_key
 from cadenza.operations.access.login_links import CreateLoginLink, create_login_link
 from cadenza.operations.application import Application
@@ -40,8 +38,8 @@ from cadenza.roots.wiring.process import (
     tune_garbage_collection,
 )
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.wiring.worker import ProcessContext, RestartableWorker, retention_loop
-from cadenza.roots.worker import open_worker
+from cadenza.roots.wiring.worker import ProcessContext, RestartableWorker
+from cadenza.roots.worker import background_parts, open_worker
 from cadenza.surfaces.http.metrics import Metrics
 
 FASTEST = 1_000
@@ -95,7 +93,7 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
         worker = await open_worker(stack, settings, context, monitoring)
         daily = await daily_parts_in_up(stack, settings, context, clocks_for(clock))
         planners = planner_parts(settings, context, events, metrics)
-        watching = await monitoring.open(stack, ENDPOINTS, *([DAILY] if daily else []))
+        background = await background_parts(stack, settings, context, monitoring, daily=bool(daily))
         # Last, as it prints: settings that cannot be used are refused by those before it.
         api = await _open_api(
             stack, settings, context=context, worker=worker, listening=listening, metrics=metrics
@@ -105,8 +103,7 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
             Part("worker", worker.run, worker.stop),
             *daily,
             *planners,
-            Part("upkeep", retention_loop(settings, context).run),
-            *watching,
+            *background,
         ]
         stop_on_signals(supervisor.stop)
         stack.enter_context(published(settings, ServerRecord.of(settings, address_of(listening), clock)))

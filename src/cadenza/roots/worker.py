@@ -5,8 +5,9 @@ from contextlib import AsyncExitStack
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.engine.daily.events import SCHEDULER as DAILY
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.engine.worker.events import SCHEDULER
+from cadenza.engine.worker.events import SCHEDULER as ENDPOINTS
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HealthServer, serve_health
@@ -53,8 +54,7 @@ async def work(settings: Settings) -> None:
         worker = await open_worker(stack, settings, context, monitoring)
         parts = [
             Part("worker", worker.run, worker.stop),
-            Part("upkeep", retention_loop(settings, context).run),
-            *await monitoring.open(stack, SCHEDULER),
+            *await background_parts(stack, settings, context, monitoring),
         ]
         stop_on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="worker")
@@ -72,3 +72,17 @@ async def open_worker(
     )
     await serve_health(stack, settings, health=health, log=context.log)
     return worker
+
+
+async def background_parts(
+    stack: AsyncExitStack,
+    settings: Settings,
+    context: ProcessContext,
+    monitoring: ProcessMonitoring,
+    *,
+    daily: bool = False,
+) -> list[Part]:
+    """What runs beside a worker, and beside a daily runner if there is one: retention, SLOs and alerts."""
+    expected = (ENDPOINTS, DAILY) if daily else (ENDPOINTS,)
+    upkeep = Part("upkeep", retention_loop(settings, context).run)
+    return [upkeep, *await monitoring.open(stack, *expected)]

@@ -146,10 +146,10 @@ async def test_answers_are_kept_for_a_day(api: ApiInProcess) -> None:
     await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")
     upkeep = RetentionLoop(store=api.store, clock=api.clock, log=api.log, retention=Retention())
     api.clock.jump(24 * 3_600_000)
-    await upkeep._delete_old()
+    await upkeep.delete_old()
     assert "idempotency-replayed" in (await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).headers
     api.clock.jump(1)
-    await upkeep._delete_old()
+    await upkeep.delete_old()
     answer = await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")
     assert "idempotency-replayed" not in answer.headers
 

@@ -93,7 +93,7 @@ async def live(caller: Caller, url: str, called: asyncio.Event) -> None:
     run = await eventually_run(caller)
     assert run["status"] == "success"
     assert run["response"]["body"] == {"visitors": 7}
-    assert (await caller.ask(f"GET /v1/runs/{run['id']}")).json() == run
+    assert (await caller.ask(f"GET /v1/runs/{run['id']}")).json() == run | {"traceback": None}
     usage = (await caller.ask("GET /v1/usage")).json()
     assert (usage["runs"], usage["endpoints"]) == (1, 1)
     assert (await caller.ask("DELETE /v1/jobs/job")).status == 204

@@ -12,6 +12,7 @@ from typing import Any
 
 from cadenza.adapters.dispatch.callables import caught
 from cadenza.domain.daily.user import DONE, DailyRunResult
+from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.job_failure import error_class_of, error_text, traceback_text
 
 Function = Callable[[str, date], Any]
@@ -28,6 +29,7 @@ class CallableTargetRunner:
     """
 
     def __init__(self, function: Function) -> None:
+        _check_callable(function)
         self._function = function
         self._open: set[asyncio.Future[CallResult]] = set()
         self._awaits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
@@ -57,6 +59,18 @@ class CallableTargetRunner:
             return await _until_ended(ended)
         finally:
             self._open.discard(ended)
+
+
+def _check_callable(function: Function) -> None:
+    """Refuse a function that cannot be called with a user's id and a service date."""
+    try:
+        inspect.signature(function).bind("user", date.min)
+    except ValueError:  # Some built-in functions do not tell.
+        return
+    except TypeError as problem:
+        raise InvalidRequest(
+            f"A daily function is called with a user's id and a service date: {problem}.", "function"
+        ) from None
 
 
 def _started(call: Callable[[], object]) -> "asyncio.Future[CallResult]":

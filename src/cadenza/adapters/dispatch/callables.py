@@ -24,6 +24,8 @@ Function = Callable[..., Any]
 LARGEST_RESPONSE = 16_384
 DEFAULT_THREADS = 16
 SUCCESS, FAILURE = RunStatus.SUCCESS, RunStatus.FAILURE  # Python 3.11 is slow to find members.
+RUN_NAMES = ("run", "context", "")
+"""How functions call the run, if they do not annotate it; underscores do not count."""
 OPTIONAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -183,14 +185,30 @@ def _inspected(name: str, function: Function) -> RegisteredFunction:
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an object may have an async one
     )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidRequest(f"{name!r} is a generator: calling it runs nothing.", "function")
     try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # Some built-in functions do not tell.
         return RegisteredFunction(function, is_async, wants_context=False)
-    needed = [one for one in parameters if one.default is one.empty and one.kind not in OPTIONAL]
-    if len(needed) > 1 or any(one.kind is one.KEYWORD_ONLY for one in needed):
-        raise InvalidRequest(f"{name!r} must take one argument, the run, or none.", "function")
-    return RegisteredFunction(function, is_async, wants_context=bool(needed))
+    wants_context = bool(parameters) and _is_run(parameters[0])
+    others = parameters[1:] if wants_context else parameters
+    for one in others:
+        if one.default is one.empty and one.kind not in OPTIONAL:
+            raise InvalidRequest(
+                f"{name!r} cannot be called: nothing gives it {one.name!r}. A function takes no argument,"
+                " or its run: one that is named run, or annotated as RunContext.",
+                "function",
+            )
+    return RegisteredFunction(function, is_async, wants_context)
+
+
+def _is_run(parameter: inspect.Parameter) -> bool:
+    """Whether a function's first parameter is the run."""
+    if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+        return False
+    annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
+    return parameter.name.strip("_") in RUN_NAMES or "RunContext" in annotation
 
 
 def as_response(value: object) -> Json:

@@ -1,13 +1,17 @@
-"""Structured log lines through structlog."""
+"""Structured log lines: through structlog, or through the logging of the program around us."""
 
 import logging
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
 from typing import TextIO
 
 import orjson
 import structlog
+from structlog.typing import EventDict
+
+from cadenza.ports.telemetry import Logger
 
 
 class StructuredLog:
@@ -28,6 +32,7 @@ class StructuredLog:
             processors=[
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
+                *([] if as_json else [_traceback_last]),
                 render,
             ],
             wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -55,6 +60,56 @@ class StructuredLog:
         self._log.error(event, **facts)
 
 
+class ProgramLog:
+    """The log inside a program that brings its own logging.
+
+    Where the program has configured Python's `logging`, lines go to its logger `cadenza`, with the
+    program's levels and handlers: facts stand in the text, and as `facts` on the record. Otherwise
+    they go to the log that is given. It is looked at for each line, as programs may configure late.
+    """
+
+    def __init__(self, otherwise: Logger) -> None:
+        self._otherwise = otherwise
+        self._logger = logging.getLogger("cadenza")
+
+    @property
+    def verbose(self) -> bool:
+        """Whether debug lines are wanted."""
+        configured = self._logger.hasHandlers()
+        return self._logger.isEnabledFor(logging.DEBUG) if configured else self._otherwise.verbose
+
+    def debug(self, event: str, **facts: object) -> None:
+        """A detail, off by default."""
+        self._write(logging.DEBUG, self._otherwise.debug, event, facts)
+
+    def info(self, event: str, **facts: object) -> None:
+        """What an operator wants to know in normal operation."""
+        self._write(logging.INFO, self._otherwise.info, event, facts)
+
+    def warning(self, event: str, **facts: object) -> None:
+        """What an operator should look at."""
+        self._write(logging.WARNING, self._otherwise.warning, event, facts)
+
+    def error(self, event: str, **facts: object) -> None:
+        """What has stopped working and does not come back by itself."""
+        self._write(logging.ERROR, self._otherwise.error, event, facts)
+
+    def _write(
+        self, level: int, otherwise: Callable[..., None], event: str, facts: dict[str, object]
+    ) -> None:
+        if not self._logger.hasHandlers():
+            otherwise(event, **facts)
+        elif self._logger.isEnabledFor(level):
+            self._logger.log(level, _as_text(event, **facts), extra={"facts": facts}, stacklevel=3)
+
+
+def _as_text(event: str, *, traceback: object = None, **facts: object) -> str:
+    """An event with its facts on one line; a traceback has lines of its own."""
+    words = [f"{name}={fact}" for name, fact in facts.items() if fact is not None]
+    line = " ".join([event, *words])
+    return line if traceback is None else f"{line}\n{traceback}"
+
+
 class _Lines:
     """Writes lines; a closed pipe or a full disk loses them, and stops nothing else."""
 
@@ -67,6 +122,13 @@ class _Lines:
             print(line, file=self._stream, flush=True)
 
     debug = info = warning = error = msg
+
+
+def _traceback_last(_: object, __: str, facts: EventDict) -> EventDict:
+    """Have a traceback printed below its line, as the console shows exceptions."""
+    if "traceback" in facts:
+        facts["exception"] = facts.pop("traceback")
+    return facts
 
 
 def _to_json(facts: object, **_: object) -> str:

@@ -1,8 +1,7 @@
 """The daily runner as parts of a process, which give every user one verdict a day."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessL
 from cadenza.domain.daily.user import DailyRunResult
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
-from cadenza.engine.supervision import Part, Supervisor
+from cadenza.engine.supervision import Part
 from cadenza.ports.clock import Clock, Stopwatch
 from cadenza.ports.daily import DailyLanes, DailyTargetRunner
 from cadenza.ports.telemetry import Logger
@@ -115,21 +114,6 @@ def daily_parts(
     stand_in = isinstance(target_runner, MissingTarget)
     lanes = open_lanes(settings, context.log, stand_in=stand_in)
     return DailyService(runner, lanes, grace_ms=settings.grace_ms).parts()
-
-
-@asynccontextmanager
-async def running_daily(
-    settings: Settings, context: ProcessContext, target_runner: DailyTargetRunner
-) -> AsyncIterator[None]:
-    """The daily runner inside a program, for as long as the context lasts."""
-    supervisor = Supervisor(clock=SystemClock(), log=context.log, telemetry=context.telemetry)
-    parts = daily_parts(settings, context, target_runner, clocks_for(context.clock))
-    running = asyncio.create_task(supervisor.run(*parts))
-    try:
-        yield
-    finally:
-        supervisor.stop()
-        await running
 
 
 async def daily_parts_in_up(

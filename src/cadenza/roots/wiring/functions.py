@@ -1,7 +1,7 @@
 """Functions of an embedding program: the options of their decorators, and the context of a run."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
@@ -9,6 +9,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.baseline import Baseline
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.steer import ChangedEndpoint
@@ -53,12 +54,16 @@ def interval_of(span: Duration | None, parts: IntervalParts) -> Duration:
     return timedelta(**parts) if span is None else span
 
 
-def endpoint_for(function: str, baseline: Baseline, options: Options) -> Endpoint:
+def endpoint_for(function: Callable[..., Any], baseline: Baseline, options: Options) -> Endpoint:
     """The endpoint of a function."""
+    if not callable(function):
+        raise InvalidRequest("Only functions can be declared, and what else can be called.", "function")
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
         raise InvalidRequest(f"There is no option {quoted(min(unknown))} here.", min(unknown))
-    name = options.get("name", function)
+    name = options.get("name") or getattr(function, "__name__", None)
+    if name is None:
+        raise InvalidRequest("This has no name of its own: give it one, with name=...", "name")
     return Endpoint(
         id=name,
         name=name,
@@ -91,12 +96,19 @@ AN_HOUR = timedelta(hours=1)
 
 
 class EndpointTools:
-    """The three tools of one endpoint."""
+    """The three tools of one endpoint; each waits until it may act on the endpoint."""
 
-    def __init__(self, steering: Steering, key: EndpointKey, origin: str) -> None:
+    def __init__(
+        self,
+        steering: Steering,
+        key: EndpointKey,
+        origin: str,
+        ready: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> None:
         self._steering = steering
         self._key = key
         self._origin = origin
+        self._ready = ready
 
     async def propose_interval(
         self, interval: Duration, *, ttl: Duration = AN_HOUR, reason: str | None = None
@@ -125,11 +137,25 @@ class EndpointTools:
         return await self._steer(PauseUntil(until=moment, reason=reason))
 
     async def _steer(self, command: SteeringCommand) -> ChangedEndpoint:
+        if self._ready is not None:
+            await self._ready()
         return await self._steering.steer(self._key, command, origin=self._origin)
 
 
 class RunContext(EndpointTools):
     """One run, as its function sees it. In a thread, call `wait` on what the tools return."""
+
+    id: str
+    slot: datetime
+    """The moment at which its endpoint came due."""
+    attempt: int
+    """1 for the first try at the slot."""
+    source: Source
+    """What set the moment it runs for."""
+    idempotency_key: str
+    """The same for every attempt at the slot."""
+    endpoint: Endpoint
+    """The endpoint as it was when the run was claimed."""
 
     def __init__(self, steering: Steering, claim: Claim) -> None:
         super().__init__(steering, claim.key, origin=f"run:{claim.endpoint.name}")

@@ -28,14 +28,23 @@ from cadenza.roots.wiring.secrets import open_secrets
 class ProcessMonitoring:
     """Attaches handlers to the events of a process, all by the system clock."""
 
-    def __init__(self, settings: Settings, *, store: Store, log: Logger, role: str, speed: float = 1) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: Store,
+        log: Logger,
+        role: str,
+        speed: float = 1,
+        events: EventBus | None = None,
+    ) -> None:
         self._settings = settings
         self._speed = speed
         self._store = store
         self._log = log
         self._clock = SystemClock()
         self.process = settings.process_name or f"{gethostname()}/{role}"
-        self.events = EventBus(log)
+        self.events = events or EventBus(log)
         self.registry = CollectorRegistry()
         self.events.attach("metrics", SchedulerMetrics(self.registry))
 

@@ -152,14 +152,16 @@ def _can_run(callables: CallableDispatcher) -> list[str]:
 
 
 def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop:
-    """Deletes old history; by the system clock, also where another clock runs faster."""
+    """Deletes old history, every hour by the system clock; ages are by the clock that is behind."""
+    system = SystemClock()
     conversations, verdicts = settings.keep_conversations_days, settings.keep_verdicts_days
     undelivered = settings.keep_undelivered_days
     return RetentionLoop(
         store=context.store,
-        clock=SystemClock(),
+        clock=system,
         log=context.log,
         retention=run_retention(settings),
+        present=lambda: min(system.now(), context.clock.now()),
         conversations=None if conversations is None else timedelta(days=conversations),
         verdicts=None if verdicts is None else timedelta(days=verdicts),
         undelivered=None if undelivered is None else timedelta(days=undelivered),

@@ -1,10 +1,13 @@
 """Brings the schema of a database up to date."""
 
 import asyncio
+import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 from cadenza.adapters.stores.sql.migrations import HEAD
@@ -17,6 +20,8 @@ if TYPE_CHECKING:  # The driver is an extra, which SQLite does not need.
 SQLITE = "sqlite:///"
 MIGRATION_LOCK = 7_236_836_942
 """The number of the advisory lock; any that is not used for another lock."""
+
+ALEMBIC_LOGGERS = ("alembic.runtime.plugins", "alembic.runtime.migration")
 
 
 class Migrated(NamedTuple):
@@ -80,9 +85,27 @@ def _upgradable(before: str | None, url: str) -> bool:
 
 
 def _statements(dialect: str, before: str | None) -> tuple[str, ...]:
-    from cadenza.adapters.stores.sql.migrations.script import statements  # noqa: PLC0415 - Mostly there is nothing to do.
+    with _silent_alembic():
+        from cadenza.adapters.stores.sql.migrations.script import statements  # noqa: PLC0415 - Mostly there is nothing to do.
 
-    return statements(dialect, before)
+        return statements(dialect, before)
+
+
+@contextmanager
+def _silent_alembic() -> Iterator[None]:
+    """Keep Alembic's lines out of a program's log; those of other threads are the program's own."""
+    loggers, here = [logging.getLogger(name) for name in ALEMBIC_LOGGERS], get_ident()
+
+    def is_elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    for logger in loggers:
+        logger.addFilter(is_elsewhere)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_elsewhere)
 
 
 def _sqlite_version(path: Path) -> str | None:
