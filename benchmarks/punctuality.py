@@ -19,7 +19,7 @@ import asyncpg
 from benchmarks.fill_database import fill_postgres
 from benchmarks.postgres_ceiling import PostgresCeiling
 from benchmarks.servers import a_server, new_database
-from benchmarks.workers import CLOCK, CRON, LOG, worker_loop
+from benchmarks.workers import CLOCK, CRON, worker_loop
 from tests.postgres import Cluster
 
 from cadenza import Endpoint, Every
@@ -107,7 +107,7 @@ async def nudged(store: Store) -> dict[str, float]:
     stopwatch, took = Stopwatch(), []
     hour = 3_600_000
     endpoints = [await add(store, number, CLOCK.now() + milliseconds(hour), hour) for number in range(NUDGES)]
-    steering = Steering(store=store.endpoints, clock=CLOCK, cron=CRON, log=LOG)
+    steering = Steering(store=store.endpoints, clock=CLOCK, cron=CRON)
     async with working(store, stopwatch):
         await asyncio.sleep(1)
         for endpoint in endpoints:

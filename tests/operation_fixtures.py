@@ -74,7 +74,7 @@ class ApplicationFixture:
                 log=log,
                 executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
                 secrets=self.secrets,
-                steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=log),
+                steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
                 expressions=CelExpressions(),
             )
         )

@@ -65,7 +65,7 @@ class AgentFixture:
             log=log,
             executor=Executor(dispatcher=FakeDispatcher(), quota=NoQuota(), clock=self.clock),
             secrets=SecretNames(),
-            steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=log),
+            steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
             expressions=CelExpressions(),
             models={"test:model"},
         )

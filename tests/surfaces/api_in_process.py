@@ -76,7 +76,7 @@ class ApiInProcess:
             log=self.log,
             executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
             secrets=self.secrets,
-            steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=self.log),
+            steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
             expressions=CelExpressions(),
             simulations=PLAYBACK,
         )

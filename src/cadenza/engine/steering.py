@@ -5,9 +5,8 @@ from typing import Any, Literal, NamedTuple, overload
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.nudge import Nudge
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.domain.validation import iso, quoted
+from cadenza.domain.validation import quoted
 from cadenza.engine.steering_commands import (
     PauseUntil,
     PauseUntilArguments,
@@ -21,7 +20,6 @@ from cadenza.engine.steering_commands import (
 )
 from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.scheduling import EndpointStore
-from cadenza.ports.telemetry import Logger
 
 COMMANDS: Mapping[str, type[SteeringCommand]] = {
     "propose_interval": ProposeInterval,
@@ -43,11 +41,10 @@ Tools = Mapping[str, SteeringTool]
 class Steering:
     """Makes the steering tools of endpoints, and applies their commands."""
 
-    def __init__(self, *, store: EndpointStore, clock: Clock, cron: CronCalculator, log: Logger) -> None:
+    def __init__(self, *, store: EndpointStore, clock: Clock, cron: CronCalculator) -> None:
         self._store = store
         self._clock = clock
         self._cron = cron
-        self._log = log
 
     def tools(self, key: EndpointKey, *, origin: str) -> Tools:
         """The tools of one endpoint, used in the name of `origin`."""
@@ -63,10 +60,7 @@ class Steering:
     async def steer(self, key: EndpointKey, command: SteeringAction, *, origin: str) -> ChangedEndpoint:
         """Apply one command as one commit: hint and nudge together, or nothing."""
         by = SteeringContext(now=self._clock.now(), cron=self._cron, origin=origin)
-        amended = await self._store.amend(key, lambda endpoint: command.apply(endpoint, by))
-        if amended.nudge is not None and self._log.verbose:
-            self._log.debug(_nudge_line(key, amended.nudge, iso(by.now)))
-        return amended
+        return await self._store.amend(key, lambda endpoint: command.apply(endpoint, by))
 
 
 @overload
@@ -89,9 +83,3 @@ async def call_tool(tools: Tools, name: object, arguments: Mapping[str, Any]) ->
     if tool is None:
         raise InvalidRequest(f"There is no tool {quoted(name)}; there are {', '.join(tools)}.", "tool")
     return await tool.execute(arguments)
-
-
-def _nudge_line(key: EndpointKey, nudge: Nudge, now: str) -> str:
-    word = "nudge" if nudge.applied else "nudge-skip"
-    before = iso(nudge.before) if nudge.before else "never"
-    return f"[{word}] {key.id}: before={before} candidate={iso(nudge.candidate)} now={now}"

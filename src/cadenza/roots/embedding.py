@@ -193,7 +193,7 @@ class Cadenza:
                 await self._keep(store, declared)
             parts = await self._open_parts(stack, store)
             supervisor = Supervisor(clock=SystemClock(), log=self._log, telemetry=self.telemetry)
-            steering = Steering(store=store.endpoints, clock=self._clock, cron=self._cron, log=self._log)
+            steering = Steering(store=store.endpoints, clock=self._clock, cron=self._cron)
             loop, to_store = asyncio.get_running_loop(), asyncio.Queue[Declared]()
             self._live = _Live(stack.pop_all(), store, steering, supervisor, parts, loop, to_store)
             for declared in list(self._declared.values())[len(stored) :]:  # Declared while it started.

@@ -81,7 +81,7 @@ def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
         clock=clock,
         ids=TimeOrderedIds(),
         quota=CountedQuota(store.tenants, clock, telemetry),
-        steering=Steering(store=store.endpoints, clock=clock, cron=CronsimCron(), log=log),
+        steering=Steering(store=store.endpoints, clock=clock, cron=CronsimCron()),
         log=log,
         telemetry=telemetry,
         fingerprint=fingerprint,

@@ -137,8 +137,8 @@ class ProductSimulation(Generic[Sample]):
         self.store: Store = MemoryStore(FakeIds())
         self.log: Logger = NoLog()
         ports = Ports(store=self.store.endpoints, clock=self.clock, cron=CronsimCron(), log=self.log)
-        self.steering = Steering(**ports)
         self.cron = ports["cron"]
+        self.steering = Steering(store=self.store.endpoints, clock=self.clock, cron=self.cron)
         self.steered: Mapping[str, SteeredEndpoint[Sample]] = {
             endpoint.name: ToolSteeredEndpoint(endpoint.name, self.series, simulation=self)
             for endpoint in scenario.endpoints

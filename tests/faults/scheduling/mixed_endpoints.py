@@ -37,7 +37,7 @@ class MixedEndpoints:
         self.store = MemoryStore(FakeIds())
         self.dispatched: list[Claim] = []
         self.always_succeeds = False
-        self.steering = Steering(store=self.store.endpoints, clock=self.clock, cron=self.cron, log=self.log)
+        self.steering = Steering(store=self.store.endpoints, clock=self.clock, cron=self.cron)
 
     async def add_endpoints(self, count: int = 6) -> None:
         for number in range(count):

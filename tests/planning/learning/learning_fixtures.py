@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.null import NoLog
 from cadenza.adapters.planners.learning.planner import LearningPlanner
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.planning.analysis import Trigger
@@ -35,9 +34,7 @@ class LearningHarness:
         self.planner = LearningPlanner(self.store)
         self.called: list[tuple[str, str, dict[str, Any]]] = []
         self.runs: dict[str, list[Run]] = {}
-        self._steering = Steering(
-            store=self.store.endpoints, clock=self.clock, cron=CronsimCron(), log=NoLog()
-        )
+        self._steering = Steering(store=self.store.endpoints, clock=self.clock, cron=CronsimCron())
 
     async def add_endpoints(self, *names: str, **fields: Any) -> None:
         """Add endpoints."""

@@ -72,7 +72,7 @@ class LlmJob:
         """Run one analysis the way the analyst does."""
         bench, request_fields = self.bench, {"trigger": "run"} | request_fields
         used_planner = planner if isinstance(planner, LlmPlanner) else self.planner(planner)
-        steering = Steering(store=self.store.endpoints, clock=bench.clock, cron=bench.cron, log=NoLog())
+        steering = Steering(store=self.store.endpoints, clock=bench.clock, cron=bench.cron)
         entry = PlannerEntry(used_planner, timeout_ms=30_000, most_calls=most_calls)
         return await analyze(entry, await self.briefing(**request_fields), steering=steering, log=NoLog())
 

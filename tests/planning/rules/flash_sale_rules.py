@@ -36,7 +36,7 @@ async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> A
         log=log,
         executor=Executor(dispatcher=FakeDispatcher(), quota=NoQuota(), clock=clock),
         secrets=SecretNames(),
-        steering=Steering(store=store.endpoints, clock=clock, cron=cron, log=log),
+        steering=Steering(store=store.endpoints, clock=clock, cron=cron),
         expressions=CelExpressions(),
     )
     caller = Caller(TENANT, frozenset({Scope.WRITE}), "test")

@@ -9,7 +9,6 @@ from tests.planning.rules.test_rule import a_rule
 from tests.planning.rules.test_steps import a_run
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.null import NoLog
 from cadenza.adapters.planners.rules import planner as rule_planner
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.planners.rules.planner import RulePlanner
@@ -47,8 +46,7 @@ class RulePlannerHarness:
         self.planner: Planner = RulePlanner(self.store.rules, self.store.analyses, CelExpressions())
         self.called: list[tuple[str, str, dict[str, Any]]] = []
         self.problem: Exception | None = None
-        cron, log = CronsimCron(), NoLog()
-        self.steering = Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=log)
+        self.steering = Steering(store=self.store.endpoints, clock=self.clock, cron=CronsimCron())
 
     async def add_endpoints(self, *rules: Rule, paused: bool = True) -> None:
         await self.store.catalog.add_job(Job(id="job", name="job"))

@@ -1,15 +1,25 @@
 """What an operator reads, word for word, and what is never built when nobody reads it."""
 
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
-from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
+from tests.scheduling.worker.worker_fixtures import MINUTE, TENANT, WorkerFixture
 
-from cadenza.domain.scheduling.baseline import Once
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Claim, Outcome
+from cadenza.domain.scheduling.steer import ChangedEndpoint, clear_hints, pause, redefine, run_now
 from cadenza.domain.validation import iso
+from cadenza.engine.next_run_log import log_next_runs
+from cadenza.ports.catalog import EndpointFilter
+from cadenza.testing import FakeIds, FakeLog
 from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.fakes import LogLine
 
 
 class QuietLog:
@@ -33,8 +43,110 @@ class QuietLog:
     error = warning
 
 
+def a_logged_fixture(log: Any = None) -> WorkerFixture:
+    """A worker whose store logs the changes of next runs, as the roots open it."""
+    log = log or FakeLog()
+    return WorkerFixture(store=log_next_runs(MemoryStore(FakeIds()), log), log=log)
+
+
+def governor_lines(fixture: WorkerFixture) -> list[LogLine]:
+    return [line for line in fixture.log.lines if line.event.startswith("[governor]")]
+
+
+def nudge_lines(fixture: WorkerFixture) -> list[str]:
+    return [event for event in fixture.log.events("debug") if event.startswith("[nudge")]
+
+
+async def test_every_change_of_the_next_run_can_be_followed() -> None:
+    fixture = a_logged_fixture()
+    endpoint = await fixture.add(in_ms=MINUTE)
+    run_now_at = partial(run_now, now=NEW_YEAR)
+    await fixture.tool("propose_interval", intervalMs=5_000, reason="surge")
+    await fixture.tool("pause_until", untilIso="2025-01-01T01:00:00Z")
+    await fixture.tool("pause_until", untilIso=None)
+    clear = partial(clear_hints, now=NEW_YEAR, cron=fixture.cron, origin="cli")
+    await fixture.store.endpoints.amend(endpoint.key, clear)
+    slower = evolve(endpoint, baseline=Every(2 * MINUTE))
+    amend = partial(redefine, wanted=slower, now=NEW_YEAR, cron=fixture.cron)
+    await fixture.store.endpoints.amend(endpoint.key, amend)
+    await fixture.store.endpoints.amend(endpoint.key, run_now_at)
+    fixture.clock.jump(1)
+    await fixture.tick()
+    lines = governor_lines(fixture)
+    moments = [(line.facts["cause"], line.facts["before"], line.facts["next"]) for line in lines]
+    first, hinted, paused = "2025-01-01T00:01:00Z", "2025-01-01T00:00:05Z", "2025-01-01T01:00:00Z"
+    slow, now, after = "2025-01-01T00:02:00Z", "2025-01-01T00:00:00Z", "2025-01-01T00:02:00.001000Z"
+    assert moments == [
+        ("create", None, first),
+        ("interval", first, hinted),
+        ("pause", hinted, paused),
+        ("resume", paused, hinted),
+        ("clear", hinted, first),
+        ("amend", first, slow),
+        ("run-now", slow, now),
+        ("settle", now, after),
+    ]
+    assert [line.facts["source"] for line in lines] == [
+        "first",
+        "ai-interval",
+        "paused",
+        "resume",
+        "baseline-interval",
+        "baseline-interval",
+        "manual",
+        "baseline-interval",
+    ]
+    run = await fixture.only_run()
+    assert [line.facts["run_id"] for line in lines] == [None] * 7 + [run.id]
+    whose = {"tenant_id": "default", "job_id": "default", "endpoint_id": "endpoint"}
+    assert all(whose.items() <= line.facts.items() for line in fixture.log.lines if line.event[0] == "[")
+    assert (lines[1].facts["origin"], lines[1].facts["reason"]) == ("test", "surge")
+
+
+async def test_a_call_that_is_outranked_is_logged_with_its_reason() -> None:
+    fixture = a_logged_fixture()
+    endpoint = await fixture.add(in_ms=MINUTE)
+    await fixture.tool("propose_interval", intervalMs=5_000)
+    tools = fixture.steering.tools(endpoint.key, origin="rule:busy")
+    await tools["propose_interval"].execute({"intervalMs": 1_000})
+    line = governor_lines(fixture)[-1]
+    assert line.facts["origin"] == "rule:busy"
+    assert str(line.facts["not_applied"]).startswith("an interval hint (person: test) is in force")
+
+
+async def test_a_change_that_fails_or_moves_nothing_logs_nothing() -> None:
+    fixture = a_logged_fixture()
+    endpoint = await fixture.add(in_ms=MINUTE)
+    fixture.log.lines.clear()
+    await fixture.store.endpoints.amend(endpoint.key, ChangedEndpoint)
+    with pytest.raises(InvalidRequest):
+        await fixture.tool("pause_until", untilIso="2024-01-01T00:00:00Z")
+    assert fixture.log.lines == []
+
+
+async def test_changes_of_many_and_of_jobs_are_logged_one_by_one() -> None:
+    fixture = a_logged_fixture()
+    for name in ("a", "b"):
+        await fixture.add(name, in_ms=MINUTE)
+    until = NEW_YEAR + timedelta(hours=1)
+    close = partial(pause, until=until, reason=None, now=NEW_YEAR, origin="cli")
+    await fixture.store.catalog.amend_all(TENANT, close, wanted=EndpointFilter(job_id="default"))
+    lines = governor_lines(fixture)[2:]
+    assert [(line.facts["endpoint_id"], line.facts["cause"]) for line in lines] == [
+        ("a", "pause"),
+        ("b", "pause"),
+    ]
+
+
+def test_without_debug_lines_the_store_is_left_as_it_is() -> None:
+    store = MemoryStore(FakeIds())
+    parts = vars(store).copy()
+    assert log_next_runs(store, QuietLog()) is store
+    assert vars(store) == parts
+
+
 async def test_a_settled_run_logs_what_the_governor_decided() -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     await fixture.add()
     await fixture.tick()
     line = "[governor] endpoint: next=2025-01-01T00:01:00Z source=baseline-interval"
@@ -42,7 +154,7 @@ async def test_a_settled_run_logs_what_the_governor_decided() -> None:
 
 
 async def test_a_finished_endpoint_logs_that_there_is_no_next_run() -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     await fixture.add(baseline=Once(NEW_YEAR))
     await fixture.tick()
     assert "[governor] endpoint: next=never source=finished" in fixture.log.events("debug")
@@ -87,11 +199,11 @@ async def test_the_line_of_a_failed_run_says_how_it_failed() -> None:
 
 
 async def test_a_nudge_logs_where_it_came_from_and_where_it_went() -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     await fixture.add(in_ms=MINUTE)
     await fixture.tool("propose_interval", intervalMs=5_000)
     now = iso(NEW_YEAR)
-    assert fixture.log.events("debug") == [
+    assert nudge_lines(fixture) == [
         f"[nudge] endpoint: before=2025-01-01T00:01:00Z candidate=2025-01-01T00:00:05Z now={now}"
     ]
 
@@ -107,37 +219,37 @@ async def test_a_nudge_logs_where_it_came_from_and_where_it_went() -> None:
 async def test_a_nudge_that_moves_nothing_is_logged_as_skipped(
     fields: dict[str, Any], candidate: str
 ) -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     endpoint = await fixture.add(**fields)
     await fixture.tool("propose_next_time", nextRunInMs=5_000)
     before = iso(endpoint.next_run_at or NEW_YEAR)
-    assert fixture.log.events("debug") == [
+    assert nudge_lines(fixture) == [
         f"[nudge-skip] endpoint: before={before} candidate={candidate} now=2025-01-01T00:00:00Z"
     ]
 
 
 async def test_a_nudge_while_paused_is_logged_as_skipped() -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     await fixture.add(paused_until=fixture.at(MINUTE), in_ms=MINUTE)
     await fixture.tool("propose_next_time", nextRunInMs=0)
-    (line,) = fixture.log.events("debug")
+    (line,) = nudge_lines(fixture)
     assert line.startswith("[nudge-skip] endpoint: before=2025-01-01T00:01:00Z candidate=")
 
 
 async def test_a_nudge_of_what_has_no_next_run_says_so() -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     await fixture.add(next_run_at=None)
     await fixture.tool("propose_next_time", nextRunInMs=0)
-    (line,) = fixture.log.events("debug")
+    (line,) = nudge_lines(fixture)
     assert line.startswith("[nudge] endpoint: before=never candidate=2025-01-01T00:00:00Z")
 
 
 async def test_a_pause_and_a_refused_call_log_no_nudge() -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     await fixture.add()
     await fixture.tool("pause_until", untilIso="2025-01-01T01:00:00Z")
     await fixture.tool("pause_until", untilIso=None)
-    assert fixture.log.lines == []
+    assert nudge_lines(fixture) == []
 
 
 async def test_details_are_not_built_when_they_are_not_logged() -> None:
@@ -151,14 +263,14 @@ async def test_details_are_not_built_when_they_are_not_logged() -> None:
 
 
 async def test_a_good_day_is_quiet() -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     await fixture.add()
     await fixture.tick()
     assert fixture.log.events("info") == fixture.log.events("warning") == []
 
 
 async def test_a_failure_is_told_when_it_begins_and_when_it_is_over() -> None:
-    fixture = WorkerFixture()
+    fixture = a_logged_fixture()
     await fixture.add()
     fixture.dispatcher.fails("endpoint", "no route")
     for _ in range(3):

@@ -43,7 +43,8 @@ class WorkerFixture:
         self.asked = CallRecorder(self.quota)
         self.telemetry = FakeTelemetry()
         around = self._around()
-        self.sweeper, self.steering = Sweeper(**around), Steering(**around)
+        self.sweeper = Sweeper(**around)
+        self.steering = Steering(store=around["store"], clock=self.clock, cron=self.cron)
         self.executor = Executor(dispatcher=self.dispatcher, quota=self._any(self.asked), clock=self.clock)
         self._settings = settings
         self.worker = self.loop()

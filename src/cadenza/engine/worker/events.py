@@ -7,7 +7,6 @@ from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.settle import SettledRun
-from cadenza.domain.validation import iso
 from cadenza.ports.telemetry import (
     DEPTH,
     ENDPOINT_FAILED,
@@ -75,7 +74,7 @@ class WorkerEvents:
         if endpoint.failure_count != failures_before:
             self.failures_changed(endpoint, run, failures_before)
         if self._log.verbose:
-            self._detail(endpoint, run)
+            self._log.debug("run", **_facts(run), status=run.status, attempt=run.attempt, late_ms=run.late_ms)
 
     def failures_changed(self, endpoint: Endpoint, run: Run, failures_before: int) -> None:
         """An endpoint failed once more, or has recovered."""
@@ -87,11 +86,6 @@ class WorkerEvents:
 
     def _emit(self, event: str, measurements: Mapping[str, float], metadata: Metadata) -> None:
         self._telemetry.emit(event, measurements, {**metadata, "scheduler": SCHEDULER})
-
-    def _detail(self, endpoint: Endpoint, run: Run) -> None:
-        moment = iso(endpoint.next_run_at) if endpoint.next_run_at else "never"
-        self._log.debug(f"[governor] {endpoint.id}: next={moment} source={endpoint.next_source}")
-        self._log.debug("run", **_facts(run), status=run.status, attempt=run.attempt, late_ms=run.late_ms)
 
 
 class EndpointEvent(NamedTuple):

@@ -14,6 +14,7 @@ from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.operations.application import Application
 from cadenza.operations.table import BY_NAME
+from cadenza.ports.telemetry import Logger
 from cadenza.roots.clients.server_record import database_path, running_server
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.application import on_demand, open_application
@@ -92,10 +93,19 @@ async def local_client(settings: Settings, caller: Caller, note: Note) -> AsyncI
         yield client
 
 
+def _command_log(settings: Settings) -> Logger:
+    """Commands log only what is asked for: debug lines, such as those about next runs."""
+    if settings.log_level != "debug":
+        return NoLog()
+    from cadenza.roots.wiring.process import open_log
+
+    return open_log(settings)
+
+
 @asynccontextmanager
 async def _application(settings: Settings) -> AsyncIterator[Application]:
     """An application with the clock and the allowed targets of the server that runs on the database."""
-    log, server = NoLog(), running_server(settings)
+    log, server = _command_log(settings), running_server(settings)
     if server is not None:
         settings = server.applied_to(settings)
     async with (

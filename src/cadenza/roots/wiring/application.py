@@ -91,7 +91,7 @@ def dependencies(
         log=log,
         executor=Executor(dispatcher=dispatcher, quota=NoQuota(), clock=clock),
         secrets=secrets,
-        steering=Steering(store=store.endpoints, clock=clock, cron=cron, log=log),
+        steering=Steering(store=store.endpoints, clock=clock, cron=cron),
         expressions=CelExpressions(),
         system_clock=SystemClock(),
         simulations=Playback(),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.engine.next_run_log import log_next_runs
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
@@ -25,7 +26,7 @@ async def open_store(settings: Settings, *, ids: Ids, log: Logger) -> AsyncItera
     url = check_url(settings.database_url)
     opening = (_sqlite if url.startswith(SQLITE) else _postgres)(settings, ids, log)
     async with opening as store:
-        yield store
+        yield log_next_runs(store, log)
 
 
 def check_url(url: str) -> str:

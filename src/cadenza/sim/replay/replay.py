@@ -203,7 +203,7 @@ class ReplaySimulation:
         self._worker = WorkerLoop(
             executor=executor, sweeper=Sweeper(**ports), telemetry=NoTelemetry(), **ports
         )
-        self._steering = Steering(**ports)
+        self._steering = Steering(store=self._store.endpoints, clock=self._clock, cron=self._cron)
         self._analyst: StepwiseAnalyst | None = None
         self._left = MOST_RUNS
         self._run_times: dict[str, list[datetime]] = {record.endpoint.id: [] for record in records}

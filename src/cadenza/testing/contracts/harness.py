@@ -41,7 +41,7 @@ class Bench:
         self.clock = FakeClock()
         self.cron = CronsimCron()
         log = NoLog()
-        self.steering = Steering(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
+        self.steering = Steering(store=store.endpoints, clock=self.clock, cron=self.cron)
         self._sweeper = Sweeper(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
 
     async def add(self, name: str = "endpoint", **fields: Any) -> Endpoint:
