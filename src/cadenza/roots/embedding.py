@@ -15,6 +15,7 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.adapters.telemetry.log import ProgramLog
+from cadenza.domain.agents.schedule_protection import refuse_new_schedule
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import enrollment
 from cadenza.domain.errors import CadenzaError, Conflict
@@ -141,6 +142,7 @@ class Cadenza:
 
     def add(self, endpoint: Endpoint, *, start_now: bool = False) -> None:
         """Run an endpoint that is no function: an HTTP target, say."""
+        refuse_new_schedule(endpoint)
         if endpoint.id in self._declared:
             raise Conflict(f"There is an endpoint {endpoint.id!r} already; give this one another id.")
         if isinstance(endpoint.baseline, Cron):

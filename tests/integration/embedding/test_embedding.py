@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from cadenza import Cadenza
+from cadenza import Cadenza, Cron, Endpoint
 from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.roots.wiring.functions import RunContext
 
 
@@ -132,6 +133,16 @@ def test_wrong_declarations_are_refused_in_one_sentence(app: Cadenza) -> None:
     for decorator, options in wrong:
         with pytest.raises(InvalidRequest):
             getattr(app, decorator)(**options)(lambda: None)
+
+
+def test_a_program_declares_no_prompts(app: Cadenza) -> None:
+    prompt = Endpoint(
+        id="ask", name="ask", target=PromptTarget("helper", "ada", "Go."), baseline=Cron("0 9 * * *")
+    )
+    with pytest.raises(InvalidRequest, match="create_schedule"):
+        app.add(prompt)
+    with pytest.raises(Conflict, match="agenda holds the schedules of users"):
+        app.add(Endpoint(id="check", name="check", job_id="agenda"))
 
 
 def test_two_functions_need_two_names(app: Cadenza) -> None:

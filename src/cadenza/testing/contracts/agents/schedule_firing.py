@@ -136,7 +136,7 @@ class ScheduleFiringContract(AgentContract):
             await bench.sweep()
         words = (
             "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
-            " It is paused until somebody resumes it."
+            " It is paused: delete it, and make it anew."
         )
         assert [(one.message, one.schedule_id) for one in await talk.undelivered()] == [
             (Subtitle(words), schedule.id)
