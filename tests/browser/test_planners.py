@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
 from tests.browser.database_seed import seed
 from tests.browser.run_history import MINUTE, in_store, right_now
@@ -185,6 +185,20 @@ def test_a_rule_is_written_tried_changed_and_deleted(program: Site, visit: Visit
     page.get_by_role("button", name="Delete slow").click()
     page.get_by_role("button", name="Really delete slow").click()
     expect(rules).to_contain_text("There are no rules yet.")
+
+
+def test_a_rule_can_be_written_only_when_its_jobs_are_there(visit: Visit) -> None:
+    page = visit.go("/planners")
+    waiting: list[Route] = []
+    page.route("**/v1/jobs?*", lambda request: waiting.append(request))  # noqa: PLW0108 - it takes no method
+    page.get_by_role("button", name="New rule").click()
+    form = page.get_by_role("dialog", name="New rule")
+    expect(form).to_contain_text("jobs")
+    expect(form.get_by_role("button", name="Create")).to_have_count(0)
+    assert len(waiting) == 1
+    waiting[0].continue_()
+    expect(form.get_by_label("Job", exact=True).locator("option")).not_to_have_count(0)
+    expect(form.get_by_role("button", name="Create")).to_be_enabled()
 
 
 def test_what_strangers_wrote_stays_text(visit: Visit) -> None:

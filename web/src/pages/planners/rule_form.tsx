@@ -7,6 +7,7 @@ import { useData } from "../../lib/data";
 import { counted } from "../../lib/format";
 import { DurationField, durationMs, splitDuration } from "../../ui/duration_field";
 import { Field, Form } from "../../ui/form";
+import { Loading, ProblemNotice } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import type { Rule, Step } from "./types";
 
@@ -21,7 +22,8 @@ const MINUTE = 60_000;
 type Values = Record<string, FormDataEntryValue>;
 
 export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => void }): JSX.Element {
-  const jobs = useData<ListPage<{ id: string; name: string }>>("/v1/jobs", { query: { limit: 200 }, when: () => false });
+  const data = useData<ListPage<{ id: string; name: string }>>(rule ? null : "/v1/jobs", { query: { limit: 200 }, when: () => false });
+  const jobs = data.value.value?.items;
   async function send(form: FormData): Promise<void> {
     const values: Values = Object.fromEntries(form);
     const body = {
@@ -38,6 +40,8 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
     onDone();
   }
   const fields = ["name", "when", "job_id", "endpoint_id", "cooldown_ms", ...["then", "relax"].flatMap((one) => [one, `${one}.intervalMs`, `${one}.nextRunInMs`, `${one}.pauseMs`, `${one}.ttlMinutes`, `${one}.endpoint`])];
+  if (!rule && !jobs) return data.problem.value ? <ProblemNotice problem={data.problem.value} retry={data.refresh} /> : <Loading what="jobs" />;
+  if (jobs?.length === 0) return <p class="muted">There are no jobs yet, and a rule belongs to one.</p>;
   return (
     <Form send={send} fields={fields} submit={rule ? "Change" : "Create"}>
       {(problem) => (
@@ -49,7 +53,7 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
             <Field label="Job" name="job_id" problem={problem}>
               {(wiring) => (
                 <select {...wiring}>
-                  {(jobs.value.value?.items ?? []).map((job) => (
+                  {jobs?.map((job) => (
                     <option key={job.id} value={job.id}>
                       {job.name}
                     </option>
