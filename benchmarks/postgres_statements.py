@@ -11,7 +11,7 @@ import asyncpg
 from benchmarks.fill_database import fill_postgres
 from benchmarks.postgres_ceiling import PostgresCeiling
 from benchmarks.servers import Meter, a_server, new_database
-from benchmarks.workers import CRON
+from benchmarks.workers import CAN_RUN, CRON
 from tests.postgres import Cluster
 
 from cadenza.adapters.ids import TimeOrderedIds
@@ -66,7 +66,7 @@ class StoreCycle:
     async def claim(self) -> None:
         """Lease a batch."""
         self._claims = await self._store.endpoints.claim_due(
-            now=NOW, within=timedelta(0), lease_until=NOW + MINUTE, limit=self._batch
+            now=NOW, within=timedelta(0), lease_until=NOW + MINUTE, limit=self._batch, can_run=CAN_RUN
         )
         assert len(self._claims) == self._batch
 

@@ -17,7 +17,7 @@ import asyncpg
 from benchmarks.fill_database import fill_postgres
 from benchmarks.idle import ticks_on_postgres
 from benchmarks.servers import Meter, a_server, new_database
-from benchmarks.workers import CLOCK, CRON
+from benchmarks.workers import CAN_RUN, CLOCK, CRON
 from tests.postgres import Cluster
 
 from cadenza.adapters.ids import TimeOrderedIds
@@ -79,7 +79,9 @@ async def a_store(url: str) -> AsyncIterator[PostgresStore]:
 async def claimed(store: PostgresStore, limit: int) -> list[Claim]:
     """Lease what is due."""
     now = CLOCK.now()
-    return await store.endpoints.claim_due(now=now, within=timedelta(0), lease_until=now + LEASE, limit=limit)
+    return await store.endpoints.claim_due(
+        now=now, within=timedelta(0), lease_until=now + LEASE, limit=limit, can_run=CAN_RUN
+    )
 
 
 async def settled(store: PostgresStore, claims: list[Claim]) -> None:
@@ -105,7 +107,7 @@ def operations(claim: Claim) -> dict[str, Callable[[PostgresStore], Awaitable[ob
         "finalize": lambda store: settled(store, [claim]),
         "amend": lambda store: store.endpoints.amend(claim.key, ChangedEndpoint),
         "runs": lambda store: store.runs.runs(claim.key),
-        "next_due": lambda store: store.endpoints.next_due(),
+        "next_due": lambda store: store.endpoints.next_due(CAN_RUN),
         "claim_due": lambda store: claimed(store, 10),
         "sweep": lambda store: store.endpoints.sweep(now=now + 3 * LEASE, limit=10, rules=rules),
     }

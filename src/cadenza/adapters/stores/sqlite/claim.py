@@ -78,9 +78,13 @@ def due_rows(
     """
     until, requirements = to_micros(horizon) or 0, requirements_of(connection, can_run)
     rows: list[DueRow] = []
+    in_order = True
     for requirement in requirements:
-        room = limit + 1 - len(rows)
-        rows += connection.execute(sql.DUE, (requirement, until, room)).fetchall() if room > 0 else ()
+        found = connection.execute(sql.DUE, (requirement, until, limit + 1 - len(rows))).fetchall()
+        in_order = in_order and not (rows and found)
+        rows = rows + found if rows else found
+        if len(rows) > limit:
+            break
     if len(rows) > limit:
         shares = [
             (requirement, tenant_id, until, limit)
@@ -88,7 +92,7 @@ def due_rows(
             for tenant_id in _tenants_due(connection, requirement, until)
         ]
         return rows[:limit] if len(shares) == 1 else _round_robin(connection, shares, limit)
-    return rows if len(requirements) == 1 else sorted(rows, key=SOONEST)
+    return rows if in_order else sorted(rows, key=SOONEST)
 
 
 def lease_rows(
