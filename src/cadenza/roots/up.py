@@ -86,6 +86,7 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
             alerts=monitoring.endpoint_alerts(),
         )
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=events)
+        stop_on_signals(supervisor.stop)
         if demo:
             sale = FlashSale(store=store, clock=clock, log=log)
             address = await stack.enter_async_context(sale.open(settings.demo_port))
@@ -105,7 +106,6 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
             *planners,
             *background,
         ]
-        stop_on_signals(supervisor.stop)
         stack.enter_context(published(settings, ServerRecord.of(settings, address_of(listening), clock)))
         log.info("cadenza is up; stop it with Ctrl-C", api=address_of(listening), demo=demo, speed=speed)
         await supervisor.run(*parts)

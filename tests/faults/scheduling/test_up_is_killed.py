@@ -56,10 +56,11 @@ class Up:
 
     def _note(self, line: str) -> bool:
         """Keep the id of a run; the last line may have been cut by the kill."""
-        run_id = json.loads(line).get("run_id") if line.endswith("}\n") else None
-        if run_id is not None:
-            self.seen[run_id] += 1
-        return run_id is not None
+        told = json.loads(line) if line.endswith("}\n") else {}
+        if "minute" not in told:  # Only the world tells the minute of the sale.
+            return False
+        self.seen[told["run_id"]] += 1
+        return True
 
 
 async def history(folder: Path) -> History:
