@@ -8,9 +8,15 @@ import pytest
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.errors import NotFound
 from cadenza.roots.command_line import main
+from cadenza.roots.replay import read_records
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
+from cadenza.surfaces.cli.launchers import ReplayRequest
+from cadenza.testing import FakeIds
+from cadenza.testing.contracts.agents.conversation_fixtures import ConversationFixture, a_schedule
 from cadenza.testing.contracts.harness import Bench
 
 RULES = """
@@ -123,3 +129,15 @@ def test_rules_that_make_no_sense_are_refused_with_their_line(
     said = replay(capsys, "--endpoint", "checkout", "--policy", "rules:rules.yaml", code=2)
     line = next(number for number, text in enumerate(RULES.splitlines(), 1) if "queue > 5" in text)
     assert said.startswith(f"cadenza: line {line}, jobs.0.rules.0.when: ")
+
+
+async def test_an_agent_schedule_is_not_replayed() -> None:
+    bench = Bench(MemoryStore(FakeIds()))
+    await ConversationFixture(bench).add_users_and_agents()
+    await bench.store.endpoints.add(a_schedule(next_run_at=bench.ms(0)))
+    for _ in range(3):
+        await bench.run_once()
+        bench.pass_ms(24 * 60 * 60_000)
+    wish = ReplayRequest("sched-aaaaa", None, ("baseline",), None, most=100, tenant="north")
+    with pytest.raises(NotFound, match="nothing to replay"):
+        await read_records(bench.store, wish)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
+from cadenza.domain.agents.schedule_protection import is_schedule
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -76,8 +77,9 @@ async def _replayed(wish: ReplayRequest, policies: Sequence[ReplayPolicy]) -> Re
 
 async def read_records(store: Store, wish: ReplayRequest) -> list[RecordedHistory]:
     """What is recorded of the endpoints that are meant; NotFound if that is too little to compare."""
-    meant = [one for one in await _meant(store, wish) if not isinstance(one.baseline, Once)]
-    found = [recorded_history(one, await _runs(store, one, wish)) for one in meant]
+    meant = await _meant(store, wish)
+    steerable = [one for one in meant if not isinstance(one.baseline, Once) and not is_schedule(one)]
+    found = [recorded_history(one, await _runs(store, one, wish)) for one in steerable]
     records = [one for one in found if one is not None]
     if not records:
         raise NotFound("There are no two recorded runs that looked at anything: nothing to replay.")
