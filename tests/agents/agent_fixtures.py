@@ -81,9 +81,9 @@ class AgentFixture:
             ids=ids,
         )
         self.application = Application(replace(self.dependencies, conversations=self.conversations))
-        prompts = PromptDispatcher(conversations=self.conversations, store=self.store, clock=self.clock)
+        self.prompts = PromptDispatcher(conversations=self.conversations, store=self.store, clock=self.clock)
         self.executor = Executor(
-            dispatcher=DispatcherByTarget(prompts=prompts), quota=NoQuota(), clock=self.clock
+            dispatcher=DispatcherByTarget(prompts=self.prompts), quota=NoQuota(), clock=self.clock
         )
         self.worker = WorkerLoop(
             store=self.store.endpoints,

@@ -1,23 +1,30 @@
-"""Contract suites for stores: a test class inherits one and provides the `store` fixture."""
+"""Contract suites for ports: a test class inherits one and provides the fixture of what is tested."""
 
 from cadenza.testing.contracts.access.idempotency import IdempotencyContract, RateContract
 from cadenza.testing.contracts.access.keys import KeyContract
+from cadenza.testing.contracts.access.quota import QuotaContract
 from cadenza.testing.contracts.access.secrets import SecretContract
 from cadenza.testing.contracts.access.sessions import SessionContract
 from cadenza.testing.contracts.access.tenants import TenantContract
 from cadenza.testing.contracts.agents.conversations import ConversationContract
 from cadenza.testing.contracts.agents.deliveries import DeliveryContract
+from cadenza.testing.contracts.agents.runtime import AgentRuntimeContract
 from cadenza.testing.contracts.agents.schedule_firing import ScheduleFiringContract
 from cadenza.testing.contracts.agents.schedules import ScheduleContract
 from cadenza.testing.contracts.agents.users_agents import UserAgentContract
+from cadenza.testing.contracts.clock import ClockContract, CronContract, StopwatchContract
+from cadenza.testing.contracts.daily.lanes import DailyLanesContract
 from cadenza.testing.contracts.daily.statistics import DailyStatisticsContract
+from cadenza.testing.contracts.daily.target_runner import DailyTargetRunnerContract
 from cadenza.testing.contracts.daily.users import DailyContract
 from cadenza.testing.contracts.daily.verdicts import VerdictContract
+from cadenza.testing.contracts.dispatcher import DispatcherContract
 from cadenza.testing.contracts.monitoring.run_alerts import RunAlertContract
 from cadenza.testing.contracts.monitoring.slo_alerts import SloAlertContract
 from cadenza.testing.contracts.monitoring.statistics import StatisticsContract
 from cadenza.testing.contracts.planning.analyses import AnalysisContract
 from cadenza.testing.contracts.planning.feed import FeedContract, RecentRunsContract
+from cadenza.testing.contracts.planning.planner import PlannerContract
 from cadenza.testing.contracts.planning.rules import RuleContract
 from cadenza.testing.contracts.scheduling.catalog import CatalogContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
@@ -29,7 +36,19 @@ from cadenza.testing.contracts.scheduling.slots import SlotContract
 from cadenza.testing.contracts.scheduling.start import StartContract
 from cadenza.testing.contracts.scheduling.steering import SteeringContract
 
-__all__ = ["SecretContract", "StoreContract"]
+__all__ = [
+    "AgentRuntimeContract",
+    "ClockContract",
+    "CronContract",
+    "DailyLanesContract",
+    "DailyTargetRunnerContract",
+    "DispatcherContract",
+    "PlannerContract",
+    "QuotaContract",
+    "SecretContract",
+    "StopwatchContract",
+    "StoreContract",
+]
 
 
 class StoreContract(
