@@ -243,3 +243,16 @@ async def test_a_program_serves_its_own_users_daily(tmp_path: Path) -> None:
     ) as store:
         (verdict,) = await store.daily.verdicts_of(UserKey("default", "ada"))
         assert verdict.status is DayStatus.SUCCESS
+
+
+async def test_a_program_leaves_a_window_alone_that_has_opened_by_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CADENZA_WINDOW_MINUTES", "1440")
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    due, other = (now + timedelta(hours=10)).time(), (now + timedelta(hours=12)).time()
+    async with Cadenza(f"sqlite:///{tmp_path / 'own.db'}") as app:
+        await app.enroll("ada", due)
+        await app.enroll("ada", other)
+        user = await app._started().store.daily.daily_user(UserKey("default", "ada"))
+    assert (user.due, user.wanted_due) == (due, other)

@@ -1,7 +1,7 @@
 """Every verdict is counted once: with the store away, with answers lost, after days of downtime."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -145,27 +145,54 @@ async def test_lost_answers_over_days_of_downtime_lose_no_day(make_daily: MakeDa
     assert len(told(daily)) == 2 * (1 + 7)
 
 
-async def test_a_write_that_another_process_did_is_not_counted_here(make_daily: MakeDaily) -> None:
-    """The commit failed, its lane was lost, and somebody else gave the verdict a second later."""
-    store = UnavailableDaily()
-    daily, other = make_daily(TEN - MINUTE, store=store), make_daily(TEN - MINUTE, store=store)
-    await daily.enroll("ann", time(10))
+def rolls_back(store: UnavailableDaily) -> Callable[..., Awaitable[list[Finalization | None]]]:
+    """A write that decides, and then fails."""
 
     async def fails(keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
         rule(await store.daily_user(keys[0]))
         raise Unavailable("the store is away")
 
+    return fails
+
+
+@pytest.mark.parametrize("days", [0, 9])
+async def test_a_write_that_failed_for_good_is_counted_when_it_is_done_again(
+    make_daily: MakeDaily, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    store = UnavailableDaily()
+    daily = make_daily(TEN - MINUTE, store=store)
+    await daily.enroll("ann", time(10))
+    daily.clocks.advance(timedelta(days=days) + MINUTE)
+    await daily.runner.tick()
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "finalize_days", rolls_back(store))
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                await daily.settle()
+    await daily.settle()
+    await daily.runner.tick()
+    assert sum(number for _, number in told(daily)) == ticked(daily) == days + 1
+
+
+@pytest.mark.parametrize("days", [0, 9])
+async def test_a_write_that_another_process_did_is_not_counted_here(
+    make_daily: MakeDaily, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    """The commit failed, its lane was lost, and somebody else gave the verdict a second later."""
+    store = UnavailableDaily()
+    daily, other = make_daily(TEN - MINUTE, store=store), make_daily(TEN - MINUTE, store=store)
+    await daily.enroll("ann", time(10))
     for one in (daily, other):
-        one.clocks.advance(MINUTE)
-    rightly, store.finalize_days = store.finalize_days, fails  # type: ignore[method-assign]
-    await tick_and_write(daily)
-    store.finalize_days = rightly  # type: ignore[method-assign]
+        one.clocks.advance(timedelta(days=days) + MINUTE)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "finalize_days", rolls_back(store))
+        await tick_and_write(daily)
     other.clocks.advance(timedelta(seconds=1))
     await tick_and_write(other)
     await tick_and_write(daily)
     await tick_and_write(other)
-    assert (told(daily), told(other)) == ([], [("cutoff_reached", 1)])
-    assert (ticked(daily), ticked(other)) == (0, 1)
+    assert told(daily) == []
+    assert (ticked(daily), ticked(other)) == (0, days + 1)
 
 
 async def test_a_write_that_is_cancelled_on_its_way_is_counted_once(make_daily: MakeDaily) -> None:
