@@ -99,6 +99,7 @@ async def a_past(path: Path, days: Days) -> None:
             [one.key for one in wanted[3:]],
             partial(finalize_cutoffs, now=noon + timedelta(hours=1), service=service),
         )
+    await a_long_gap(store, before)
     for one in wanted:
         await store.daily.remove_daily_user(one.key)
     for tenant_id in ("default", "south"):
@@ -110,6 +111,16 @@ async def a_past(path: Path, days: Days) -> None:
     state = SloState(measured=missed, breached_since=now - timedelta(minutes=9))
     await store.slos.put_slos([SloStatus("a-process", "daily", now, 15, state)])
     await store.close()
+
+
+async def a_long_gap(store: SqliteStore, before: datetime) -> None:
+    """A user who was not served for fifty days, long ago."""
+    away = enrollment("default", "away", time(12))
+    await store.daily.enroll([away], partial(enroll, now=before - 200 * DAY))
+    back = before - 150 * DAY
+    late = partial(finalize_cutoffs, now=back, service=ServicePeriod(back))
+    await store.daily.finalize_days([away.key], late)
+    await store.daily.remove_daily_user(away.key)
 
 
 @pytest.fixture
@@ -242,3 +253,10 @@ def test_the_page_is_accessible(program: Site, days: Days, viewport: ViewportSiz
             visit.keep_screenshot(f"{name}-{viewport['width']}-{'dark' if dark else 'light'}")
             assert visit.axe() == []
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+
+
+def test_a_day_in_a_gap_is_counted_and_says_so(visit: Visit, days: Days) -> None:
+    page = the_day(visit, days.yesterday - 180 * DAY)
+    for name in ("Missed", "Missed, decided late", "Late, in a gap"):
+        expect(figure(page, name)).to_have_text("1")
+    expect(card(page, "Missed")).to_contain_text("1 user without a verdict of their own")

@@ -34,10 +34,12 @@ export default function DailyPage(): JSX.Element {
     <div class="stack daily">
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       <DaySummary shown={shown} />
-      {shown.windows.length === 0 ? (
+      {shown.windows.length === 0 && shown.counts.in_gaps > 0 ? (
+        <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} inGaps={shown.counts.in_gaps} />
+      ) : shown.windows.length === 0 ? (
         <Card key="windows" title="Windows">
           <Empty title={`No user is due on ${shown.date}`}>
-            <p>Each user has a due time. In the hour before it, the daily target is tried until it succeeds. Add a user to begin.</p>
+            <p>Each user has a due time. In the window before it, the daily target is tried until it succeeds. Add a user to begin.</p>
           </Empty>
         </Card>
       ) : (
