@@ -90,9 +90,7 @@ def steered(reason: str, now: datetime) -> list[HintRecord]:
     """What a planner and a person asked for meanwhile."""
     surge = now - 25 * MINUTE
     return [
-        HintRecord(
-            HintKind.INTERVAL, surge, "planner:rules", reason, surge + 13 * MINUTE, interval_ms=30_000
-        ),
+        HintRecord(HintKind.INTERVAL, surge, "rule:rush", reason, surge + 13 * MINUTE, interval_ms=30_000),
         HintRecord(
             HintKind.ONE_SHOT,
             now - 11 * MINUTE,

@@ -98,14 +98,14 @@ def test_the_timeline_shows_runs_by_source_and_status_hints_pauses_and_the_guard
     expect(chart.locator(".run.ring-failure")).to_have_count(2)
     expect(chart.locator(".run.ring-timeout")).to_have_count(1)
     expect(chart.locator(".hint-period.interval title")).to_have_text(
-        re.compile("every 30 s: visitors rise.*planner:rules")
+        re.compile("every 30 s: visitors rise.*rule: rush")
     )
     expect(chart.locator(".hint-period.pause rect.paused")).to_be_visible()
     expect(chart.locator(".forbidden")).to_have_count(2)
     assert chart.locator("path.cadence").get_attribute("d")
     hints = page.locator(".hint-periods")
     expect(hints).to_contain_text("Every 30 s")
-    expect(hints).to_contain_text("key:ops")
+    expect(hints).to_contain_text("person: key ops")
 
 
 def test_the_metadata_of_the_job_is_shown_as_text(visit: Visit) -> None:
@@ -204,7 +204,7 @@ def test_a_clicked_run_tells_why_then_and_what_was_asked_and_answered(visit: Vis
     chart.locator(".run.ring-failure .dot").first.click()
     details = page.locator(".run-details")
     expect(details).to_contain_text(
-        "An interval hint set its interval. planner:rules asked for it (every 30 s: visitors rise"
+        "An interval hint (rule: rush) set its interval: every 30 s: visitors rise"
     )
     expect(details).to_contain_text("it answered 503 Service Unavailable")
     expect(details).to_contain_text(f"POST {SHOP}")

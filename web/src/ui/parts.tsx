@@ -137,11 +137,12 @@ const SOURCE_LABELS: Record<string, string> = {
   "clamped-max": "guard, most",
 };
 
-export function Source({ source }: { source: string }): JSX.Element {
+export function Source({ source, by }: { source: string; by?: string | undefined }): JSX.Element {
+  const label = SOURCE_LABELS[source] ?? source;
   return (
     <span class="badge" title={source}>
       <span class={`swatch ${sourceKind(source)}`} />
-      {SOURCE_LABELS[source] ?? source}
+      {by ? `${label} (${by})` : label}
     </span>
   );
 }

@@ -136,6 +136,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
   const paused = endpoint.paused_until !== null && Date.parse(endpoint.paused_until) > serverNow();
   const hint = endpoint.interval_hint;
   const fresh = hint && Date.parse(hint.expires_at) > serverNow() ? hint : null;
+  const hintBy = { "ai-interval": hint?.by, "ai-oneshot": endpoint.one_shot_hint?.by }[endpoint.next_source];
   return (
     <Card
       title={`Job ${endpoint.job_id}`}
@@ -155,7 +156,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
       {endpoint.description && <p class="muted">{endpoint.description}</p>}
       <dl class="facts">
         <Fact name="Next run">
-          <RelativeTime at={endpoint.next_run_at} none="none" tense="next" /> <Source source={endpoint.next_source} />
+          <RelativeTime at={endpoint.next_run_at} none="none" tense="next" /> <Source source={endpoint.next_source} by={hintBy} />
         </Fact>
         <Fact name="Last run">
           <RelativeTime at={endpoint.last_run_at} tense="past" />

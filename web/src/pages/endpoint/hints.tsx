@@ -23,7 +23,7 @@ export function Hints({ endpoint, timeline }: { endpoint: Endpoint; timeline: Ti
               </div>
               {period.reason && <div class="reason">{period.reason}</div>}
               <div class="quiet">
-                {period.origin}, {shortTime(period.begin, now)} to {shortTime(period.end, now)}
+                {period.by}, {shortTime(period.begin, now)} to {shortTime(period.end, now)}
               </div>
             </div>
           </li>

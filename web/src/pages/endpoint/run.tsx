@@ -55,7 +55,7 @@ function Details({ run, endpoint, periods }: { run: Run; endpoint: Endpoint; per
           {run.coalesced > 0 ? `, stands for ${counted(run.coalesced, "more slot")}` : ""}
         </Fact>
       </dl>
-      <p>{explainMoment(run, periods, endpoint)}</p>
+      <p>{explainMoment(run, periods)}</p>
       {run.reason && <p class="muted">{run.reason}</p>}
       {run.error && (
         <div>
@@ -109,14 +109,15 @@ const SOURCE_SENTENCES: Record<string, string> = {
 };
 
 /** Why a run came when it did, with the reason and the origin of its hint. */
-function explainMoment(run: TimelineRun, periods: HintPeriod[], endpoint: Endpoint): string {
+function explainMoment(run: TimelineRun, periods: HintPeriod[]): string {
   const sentence = SOURCE_SENTENCES[run.source] ?? `Its time was set by ${run.source}.`;
   const kinds = run.source === "ai-oneshot" ? ["one-shot"] : run.source === "paused" || run.source === "resume" ? ["pause"] : ["interval", "one-shot"];
   const at = startedAt(run);
   const due = Date.parse(run.due_at);
   const period = periods.findLast((one) => kinds.includes(one.kind) && Date.parse(one.begin) <= at && Date.parse(one.end) >= due - 1);
   if (run.source.startsWith("baseline") || !period) return sentence;
-  return `${sentence} ${period.origin} asked for it (${describePeriod(period)}), for ${endpoint.name}.`;
+  const named = sentence.replace(/ (hint|pause) /, (noun) => `${noun}(${period.by}) `);
+  return `${named.slice(0, -1)}: ${describePeriod(period)}.`;
 }
 
 function request(endpoint: Endpoint): string {

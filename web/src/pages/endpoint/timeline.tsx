@@ -180,7 +180,7 @@ function PeriodBar({ period, x, range }: { period: HintPeriod; x: Scale; range: 
           {text.length > fits ? `${text.slice(0, fits - 1)}…` : text}
         </text>
       )}
-      <title>{`${text} (${period.origin}), ${fullTime(period.begin)} to ${fullTime(period.end)}`}</title>
+      <title>{`${text} (${period.by}), ${fullTime(period.begin)} to ${fullTime(period.end)}`}</title>
     </g>
   );
 }

@@ -14,8 +14,8 @@ export interface Endpoint {
   hint_mode: "override" | "tighten";
   enabled: boolean;
   job_active: boolean;
-  interval_hint: { interval_ms: number; expires_at: string; reason: string | null } | null;
-  one_shot_hint: { at: string; expires_at: string; reason: string | null } | null;
+  interval_hint: { interval_ms: number; expires_at: string; reason: string | null; by: string } | null;
+  one_shot_hint: { at: string; expires_at: string; reason: string | null; by: string } | null;
   paused_until: string | null;
   pause_reason: string | null;
   next_run_at: string | null;
@@ -74,6 +74,7 @@ export interface HintPeriod {
   begin: string;
   end: string;
   origin: string;
+  by: string;
   reason: string | null;
   interval_ms: number | null;
   at: string | null;

@@ -146,8 +146,9 @@ function Hints({ row }: { row: Row }): JSX.Element | null {
   const { interval_hint: interval, one_shot_hint: once } = row;
   if (!interval && !once) return null;
   const reason = interval?.reason ?? once?.reason ?? "";
+  const titles = [interval && `Interval hint (${interval.by})`, once && `One-shot hint (${once.by})`, reason];
   return (
-    <span class="clip hint" title={reason}>
+    <span class="clip hint" title={titles.filter(Boolean).join("; ")}>
       {interval && <span class="swatch source-hint" />}
       {once && <span class="swatch source-one-shot" />}
       <span class="clip">{reason || (interval ? `every ${span(interval.interval_ms)}` : "one-shot")}</span>
