@@ -93,9 +93,12 @@ class FakeTargetRunner:
     started: list[FakeRun] = field(default_factory=list)
     running: list[FakeRun] = field(default_factory=list)
     most_at_once: int = 0
+    killed: bool = False
+    """Whether jobs end when they are cancelled."""
 
     async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
         run = FakeRun(user_id, service_date, self.clocks.now(), asyncio.get_running_loop().create_future())
+        run.killed = self.killed
         self.started.append(run)
         self.running.append(run)
         self.most_at_once = max(self.most_at_once, len(self.running))

@@ -142,10 +142,9 @@ async def test_a_job_that_ends_when_it_is_cut_off_has_timed_out_and_is_tried_aga
     make_daily: MakeDaily,
 ) -> None:
     daily = make_daily(MIDNIGHT + timedelta(hours=9, minutes=30), job_timeout_ms=1)
+    daily.runs.killed = True
     await daily.enroll("ann", time(10))
     await daily.tick()
-    (run,) = daily.runs.running
-    run.killed = True
     await until(lambda: not daily.runs.running)
     await daily.spin()
     (stopped,) = [event for event in daily.telemetry.events if event.name == "sched.job.stop"]

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 from tests.integration.http.loopback_server import until
@@ -13,13 +12,14 @@ from cadenza.domain.scheduling.run import RunStatus
 
 async def test_threads_are_as_many_as_there_are_places() -> None:
     running, most, lock = 0, 0, threading.Lock()
+    all_places_taken = threading.Barrier(3, timeout=60)
 
     def work() -> None:
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
-        time.sleep(0.01)
+        all_places_taken.wait()
         with lock:
             running -= 1
 
