@@ -37,6 +37,9 @@ def in_store(path: Path, work: Callable[[SqliteStore], Awaitable[None]]) -> None
         thread.submit(asyncio.run, errand()).result()
 
 
+TRACEBACK = 'Traceback (most recent call last):\n  File "shop.py", line 7, in check\n<b>'
+
+
 def write_runs(path: Path, runs: Iterator[Run]) -> None:
     """Keep runs as they are."""
     with sqlite3.connect(path) as file:
@@ -83,6 +86,7 @@ def _run(
         verdict=True,
         error="it answered 503 Service Unavailable" if status else None,
         response=response,
+        traceback=TRACEBACK if status is RunStatus.FAILURE else None,
     )
 
 

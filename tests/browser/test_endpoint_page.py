@@ -207,6 +207,7 @@ def test_a_clicked_run_tells_why_then_and_what_was_asked_and_answered(visit: Vis
         "An interval hint (rule: rush) set its interval: every 30 s: visitors rise"
     )
     expect(details).to_contain_text("it answered 503 Service Unavailable")
+    expect(details).to_contain_text('File "shop.py", line 7, in check')
     expect(details).to_contain_text(f"POST {SHOP}")
     expect(details).to_contain_text("X-Team: web")
     expect(details).to_contain_text('"visitors": 5000')

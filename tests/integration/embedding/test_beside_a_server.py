@@ -10,6 +10,7 @@ from tests.postgres import database_url, newest_databases
 
 from cadenza import Cadenza
 from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.ports.catalog import Page
@@ -79,3 +80,29 @@ async def test_a_function_is_retired_after_its_last_program_and_comes_back_with_
     with started(tmp_path, "up", port="0", database_url=url, planner="false") as (_, log):
         await asyncio.to_thread(logged, log, "endpoints are retired: no program declares their function")
         await run_twice()
+
+
+async def test_the_traceback_of_a_function_is_kept_in_the_database(
+    shared_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CADENZA_JITTER_MS", "0")
+    monkeypatch.chdir(tmp_path)
+    await migrate(shared_url)
+    app, failed = Cadenza(shared_url), asyncio.Event()
+
+    @app.every("1h", start_now=True)
+    def break_down() -> None:
+        raise ValueError("no luck")
+
+    class Failures:
+        def emit(self, *_: object) -> None:
+            failed.set()
+
+    app.telemetry.attach("failures", Failures(), {"endpoint.failed"})
+    async with app, asyncio.timeout(LONGEST_S):
+        await failed.wait()
+    async with open_store(Settings(database_url=shared_url), ids=TimeOrderedIds(), log=FakeLog()) as store:
+        (listed,) = await store.runs.runs(EndpointKey("default", "break_down"))
+        run = await store.runs.run("default", listed.id)
+    assert (listed.error, listed.traceback) == ("ValueError: no luck", None)
+    assert "in break_down" in str(run.traceback)

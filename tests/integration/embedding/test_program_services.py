@@ -28,6 +28,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.roots.command_line import main
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.worker import ProcessContext, retention_loop
 from cadenza.testing.contracts.harness import Bench
@@ -88,6 +89,19 @@ def test_a_program_with_logging_gets_the_lines_there_and_none_of_alembic(tmp_pat
     assert 'in break_down\n    raise ValueError("no luck")\nValueError: no luck' in text
     assert "alembic" not in text
     assert all(line.split()[1] == "cadenza" for line in text.splitlines() if line.startswith("INFO"))
+
+
+def test_runs_show_prints_the_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logged(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs", "list", "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["items"]
+    assert main(["runs", "show", run["id"]]) == 0
+    shown = capsys.readouterr().out
+    assert "traceback\nTraceback (most recent call last):\n" in shown
+    assert 'in break_down\n    raise ValueError("no luck")\nValueError: no luck\n' in shown
 
 
 @pytest.fixture
