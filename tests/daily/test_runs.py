@@ -72,9 +72,9 @@ async def test_another_length_of_windows_moves_no_cutoff_of_an_open_one(make_dai
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"window_minutes": 0}, "window_minutes must be from 1 to 1440"),
-        ({"window_minutes": 1_441}, "window_minutes must be from 1 to 1440"),
-        ({"retry_delay_minutes": 0}, "retry_delay_minutes must be from 1 to 1440"),
+        ({"window_minutes": 0}, "window_minutes must be a whole number of minutes from 1 to 1,440"),
+        ({"window_minutes": 1_441}, "window_minutes must be a whole number of minutes from 1 to 1,440"),
+        ({"retry_delay_minutes": 0}, "retry_delay_minutes must be a whole number of minutes from 1 to 1,440"),
         ({"window_minutes": 5, "tick_ms": 600_000}, "a window could pass between two ticks"),
     ],
 )
