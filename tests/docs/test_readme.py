@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import subprocess
 import sys
@@ -99,7 +100,7 @@ def clone(tmp_path: Path) -> Path:
     programs = tmp_path / ".venv" / "bin"
     programs.mkdir(parents=True)
     (programs / "python").symlink_to(sys.executable)
-    (programs / "cadenza").write_text(f'#!/bin/sh\nexec {sys.executable} -m cadenza "$@"\n')
+    (programs / "cadenza").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m cadenza "$@"\n')
     (programs / "cadenza").chmod(0o755)
     done = 'source scripts/lib.sh; record made-in "$root"; record installed-core "$(fingerprint)"'
     subprocess.run(["bash", "-c", done], cwd=tmp_path, check=True, timeout=PATIENCE_S)

@@ -1,5 +1,6 @@
 """A library that is not installed is told before anything is started, printed or written."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -32,6 +33,6 @@ def test_a_missing_library_is_told_before_anything_is_started(
     assert main([command]) == 6
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert f"takes the extra {extra}, which `{sys.executable} -m pip install " in err
+    assert f"takes the extra {extra}, which `{shlex.quote(sys.executable)} -m pip install " in err
     assert module.replace("_", "-") in err
     assert list(tmp_path.iterdir()) == []

@@ -128,7 +128,7 @@ def test_rules_that_make_no_sense_are_refused_with_their_line(
     (shop / "rules.yaml").write_text(RULES.replace("queue > 5", "queue >"))
     said = replay(capsys, "--endpoint", "checkout", "--policy", "rules:rules.yaml", code=2)
     line = next(number for number, text in enumerate(RULES.splitlines(), 1) if "queue > 5" in text)
-    assert said.startswith(f"cadenza: line {line}, jobs.0.rules.0.when: ")
+    assert said.startswith(f"cadenza: line {line}: jobs.0.rules.0.when cannot be read ")
 
 
 async def test_an_agent_schedule_is_not_replayed() -> None:

@@ -84,7 +84,7 @@ def _as_written(path: tuple[str, ...], document: Any) -> tuple[str, ...]:
         match document:
             case Mapping():
                 document = document.get(part, {})
-            case list():
+            case list() if part.isdigit() and int(part) < len(document):
                 document = document[int(part)]
             case _:
                 return path[:depth]

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ from tests.postgres import Cluster, cluster
 from tests.surfaces.server_process import Caller
 from tests.surfaces.websocket.socket_client import SocketClient, connect_with_token
 
+from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.telemetry.log import StructuredLog
+from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.stores import open_store
 
 __all__ = ["cluster"]
 
@@ -82,8 +90,19 @@ async def test_up_is_killed_after_both_fired_and_the_user_comes_back(tmp_path: P
             up.end()
 
 
+async def fire_now(url: str, schedule: str) -> None:
+    """Make a schedule due in the database: no operation does so before its time."""
+    async with open_store(Settings(database_url=url), ids=TimeOrderedIds(), log=StructuredLog()) as store:
+        await store.endpoints.amend(
+            EndpointKey("default", schedule),
+            lambda one: ChangedEndpoint(
+                evolve(one, next_run_at=datetime.now(UTC), next_source=Source.BASELINE_CRON)
+            ),
+        )
+
+
 async def talk_at_both(
-    caller: Caller, here: ServerProcess, there: ServerProcess
+    url: str, caller: Caller, here: ServerProcess, there: ServerProcess
 ) -> tuple[str, dict[str, str]]:
     """Plan with one process while another listens too, go away, and let both schedules fire."""
     token = (await create_users(caller, "ada"))["ada"]
@@ -96,7 +115,7 @@ async def talk_at_both(
             await phone.receive()
         assert phone.inbox == laptop.inbox[:2], "both processes serve the user, in the same order"
     ids = await schedules(caller)
-    await ok(caller, f"POST /v1/endpoints/{ids['recurring']}/run-now", {})
+    await fire_now(url, ids["recurring"])
     for schedule in ids.values():
         await wait_until_fired(caller, schedule)
     return token, ids
@@ -107,9 +126,8 @@ async def test_two_processes_one_killed_and_the_database_restarted(cluster: Clus
     settings = QUIET | {"CADENZA_DATABASE_URL": cluster.url}
     with closing(ForkServer(tmp_path, **settings)) as fork_server, fork_server.api() as api:
         with fork_server.up() as up:
-            key = up.key
             async with up.caller() as caller:
-                token, ids = await talk_at_both(caller, up, api)
+                token, ids = await talk_at_both(cluster.url, caller, up, api)
             async with connect_with_token(up.address, token) as client:
                 frames = await replayed(client)
                 up.kill()
@@ -120,8 +138,7 @@ async def test_two_processes_one_killed_and_the_database_restarted(cluster: Clus
             await back.ack()
             await asyncio.to_thread(cluster.start)
             with fork_server.up() as up:
-                async with up.caller(key) as caller:
-                    await ok(caller, f"POST /v1/endpoints/{ids['recurring']}/run-now", {})
+                await fire_now(cluster.url, ids["recurring"])
                 (live,) = await back.receive_messages(1)
                 assert live["schedule_id"] == ids["recurring"]
                 await back.ack()

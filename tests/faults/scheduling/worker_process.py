@@ -21,8 +21,8 @@ async def main(path: str, least_ms: float, most_ms: float) -> None:
     out = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     settings, log, callables = read_settings(), StructuredLog(), CallableDispatcher()
 
-    async def note(claim: Claim) -> None:
-        os.write(out, f"{claim.run_id}\n".encode())
+    async def note(run: Claim) -> None:
+        os.write(out, f"{run.run_id}\n".encode())
         await asyncio.sleep(chance.uniform(least_ms, most_ms) / 1_000)
 
     callables.register("note", note)

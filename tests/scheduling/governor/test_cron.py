@@ -185,9 +185,15 @@ def test_the_rarest_day_is_found_forty_years_ahead(weekday: int) -> None:
 
 REFUSED: dict[str, list[Any]] = {
     "five fields": ["", "* * * *", "0 * * * * *", "0 0 * * * * 2026"],
-    "bad minute": ["61 * * * *", "*/0 * * * *", "? * * * *", "1-0 * * * *"],
-    "bad (hour|day-of-month|month)": ["* 24 * * *", "* * 32 * *", "* * 0 2 *", "* * * 13 *", "* * 30 0 *"],
-    "bad day-of-week": ["* * * * 8", "* * * * SAT-MON"],
+    "its minute is wrong": ["61 * * * *", "*/0 * * * *", "? * * * *", "1-0 * * * *"],
+    "its (hour|day-of-month|month) is wrong": [
+        "* 24 * * *",
+        "* * 32 * *",
+        "* * 0 2 *",
+        "* * * 13 *",
+        "* * 30 0 *",
+    ],
+    "its day-of-week is wrong": ["* * * * 8", "* * * * SAT-MON"],
     "never fires": ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 */31 * MON#2"],
     "@reboot names no time|known are @hourly": ["@reboot", "@often", "@daily @daily"],
     "one line of plain ASCII": ["* * * * *\n", "\u0663 * * * *", "*\u00a0* * * *"],

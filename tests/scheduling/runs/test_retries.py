@@ -58,7 +58,7 @@ def test_attempts_of_one_slot_share_their_idempotency_key() -> None:
         assert worker.held is not None
         keys.add(worker.held.idempotency_key)
         worker.end(RunStatus.FAILURE)
-    assert keys == {"ep-1:2025-03-30T00:55:00Z"}
+    assert keys == {"default:ep-1:2025-03-30T00:55:00Z"}
 
 
 def test_a_retry_comes_after_its_delay_and_the_regular_run_after_the_last_attempt() -> None:

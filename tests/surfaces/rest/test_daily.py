@@ -78,7 +78,7 @@ async def served(api: ApiInProcess) -> date:
 async def test_a_day_is_told_with_its_verdicts_and_counts(api: ApiInProcess) -> None:
     day = await served(api)
     page = (await api.ask(f"GET /v1/daily/days/{day}?limit=2")).json()
-    assert page["counts"] == {"success": 1, "cutoff_reached": 2, "late": 1}
+    assert page["counts"] == {"success": 1, "cutoff_reached": 2, "late": 1, "in_gaps": 0}
     assert [(one["user_id"], one["status"]) for one in page["items"]] == [
         ("a", "success"),
         ("b", "cutoff_reached"),

@@ -110,4 +110,4 @@ def test_the_client_talks_to_a_server(client: ModuleType, folder: Path) -> None:
 
 
 def _operation(tag: str, name: str) -> ModuleType:
-    return import_module(f"{PACKAGE}.api.{tag}.{name}")
+    return import_module(f"{PACKAGE}.api.{tag.replace('-', '_')}.{name}")
