@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.target import CallableTarget
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.testing.builders import an_endpoint
 
 HOSTILE = """<img src=x onerror="document.title='harm'"> <script>alert(1)</script> {{7*7}} "&'"""
@@ -24,7 +24,11 @@ REASON = "<b onmouseover=alert(1)>a surge</b> & more"
 def scene() -> list[Endpoint]:
     """A thousand endpoints far in the future, and some that people look for."""
     later = datetime.now(UTC) + timedelta(minutes=12)
-    soon = {"next_run_at": later, "next_source": Source.BASELINE_INTERVAL, "target": CallableTarget("idle")}
+    soon = {
+        "next_run_at": later,
+        "next_source": Source.BASELINE_INTERVAL,
+        "target": HttpTarget("http://127.0.0.1:1/"),
+    }
     crowd = [
         an_endpoint(f"endpoint-{n:04}", job_id="crowd", baseline=Every(900_000), **soon) for n in range(1_000)
     ]

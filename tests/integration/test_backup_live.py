@@ -31,6 +31,7 @@ from cadenza.testing.fakes import FakeIds
 
 LIVE, COPY = Path("cadenza.db"), Path("copy.db")
 BUSY, SLOW = 120, 4
+NOBODY_LISTENS = "http://127.0.0.1:1/"
 PATIENCE_S = 60
 SETTINGS = {
     "CADENZA_PORT": "0",
@@ -70,8 +71,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def busy_and_slow_endpoints(address: str) -> list[Endpoint]:
     """Many that fail at once and often, and some that take their time."""
-    busy = [an_endpoint(f"busy-{number:03}", baseline=Every(250)) for number in range(BUSY)]
-    target = HttpTarget(address)
+    refused, target = HttpTarget(NOBODY_LISTENS), HttpTarget(address)
+    busy = [an_endpoint(f"busy-{number:03}", baseline=Every(250), target=refused) for number in range(BUSY)]
     slow = [an_endpoint(f"slow-{number}", baseline=Every(500), target=target) for number in range(SLOW)]
     return busy + slow
 
@@ -119,7 +120,7 @@ def test_backup_and_restore_beside_a_worker_under_load(home: Path, address: str)
         assert (answer.endpoints, complaints(COPY)) == (BUSY + SLOW, [])
         assert before <= runs_in(COPY) <= runs_in(LIVE)
 
-        asyncio.run(keep(LIVE, an_endpoint("too-late")))
+        asyncio.run(keep(LIVE, an_endpoint("too-late", target=HttpTarget(NOBODY_LISTENS))))
         until(lambda: ran_after(time.time() - 2, "too-late") == 1)
         until(lambda: ran_after(copied, "slow") == SLOW)  # What is in flight now is not in the copy.
         lost = runs_in(LIVE)
