@@ -1,6 +1,7 @@
 """One SQLite file: a single writer, readers beside it, and errors that operators can act on."""
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,6 +20,7 @@ MESSAGES = {
     "SQLITE_CORRUPT": "{path} is damaged; restore it from a backup.",
     "SQLITE_IOERR": "{path} cannot be read or written: its disk reports an error.",
 }
+RETRY_WAL_S = 0.005
 
 
 @contextmanager
@@ -39,6 +41,20 @@ def translated_errors(path: Path) -> Iterator[None]:
 Answer = TypeVar("Answer")
 Work = Callable[[sqlite3.Connection], Answer]
 BUSY_MS = 10_000
+
+
+def _use_wal(connection: sqlite3.Connection, busy_ms: int) -> None:
+    """Set the journal's mode; SQLite does not wait by itself while another connection sets it."""
+    deadline = time.monotonic() + busy_ms / 1_000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(RETRY_WAL_S)
+        else:
+            return
 
 
 class SqliteFile:
@@ -97,7 +113,7 @@ class SqliteFile:
             check_same_thread=False,
             cached_statements=256,
         )
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_wal(connection, busy_ms)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA foreign_keys = ON")
