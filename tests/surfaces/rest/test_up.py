@@ -241,11 +241,26 @@ async def test_processes_share_rates_and_idempotency_keys(database_url: str, tmp
             assert max(waits) <= 10
 
 
-async def test_the_demo_still_runs(tmp_path: Path) -> None:
-    with running(tmp_path, [*UP, "--demo", "--speed", "60"], CADENZA_DEMO_PORT="0") as program:
+async def test_a_persons_hint_survives_the_rules_of_the_demo(tmp_path: Path) -> None:
+    monitor = "/v1/endpoints/traffic_monitor"
+    with running(tmp_path, [*UP, "--demo", "--speed", "300"], CADENZA_DEMO_PORT="0") as program:
         async with program.caller() as caller:
             page = (await caller.ask("GET /v1/endpoints")).json()
             assert {one["job_id"] for one in page["items"]}
-            why = (await caller.ask(f"GET /v1/endpoints/{page['items'][0]['id']}/plan")).json()
-            assert why["answer"]
+            wanted = {"intervalMs": 25_000, "ttlMinutes": 300}
+            assert (await caller.ask(f"POST {monitor}/tools/propose_interval", wanted)).status == 200
+            refused = await eventually_not_applied(caller, monitor)
+            assert refused["origin"].startswith("rule:")
+            endpoint = (await caller.ask(f"GET {monitor}")).json()
+            assert endpoint["interval_hint"]["interval_ms"] == 25_000
+            assert "not applied, because" in (await caller.ask(f"GET {monitor}/plan")).json()["answer"]
         assert program.end() == 0
+
+
+async def eventually_not_applied(caller: Caller, endpoint: str) -> Any:
+    for _ in range(300):
+        for one in (await caller.ask(f"GET {endpoint}/hints")).json()["items"]:
+            if one["not_applied"]:
+                return one
+        await asyncio.sleep(0.1)
+    raise AssertionError("no rule was outranked")
