@@ -108,7 +108,7 @@ def test_the_library_is_loaded_only_when_it_is_asked_for() -> None:
 
 def test_without_the_extra_one_sentence_says_so() -> None:
     ended = subprocess.run([sys.executable, "-c", WITHOUT], check=True, capture_output=True, text=True)
-    assert ended.stdout == "OpenTelemetry needs the extra: install cadenza[otel].\n"
+    assert ended.stdout == "OpenTelemetry takes the extra otel, which is not installed.\n"
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")

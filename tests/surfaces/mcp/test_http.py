@@ -203,5 +203,5 @@ async def test_without_the_extra_one_sentence_says_so(tmp_path: Path) -> None:
     with running(tmp_path, [sys.executable, "-c", WITHOUT]) as program:
         answer = await post(program.address, authorization=f"Bearer {key['key']}")
         assert (answer.status, answer.problem) == (503, "unavailable")
-        assert answer.json()["detail"] == "MCP needs the extra: install cadenza[mcp]."
+        assert answer.json()["detail"] == "MCP takes the extra mcp, which is not installed."
         assert program.end() == 0

@@ -37,7 +37,7 @@ def open_otel(endpoint: str, *, every_ms: int, process: str) -> Iterator[OtelMet
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
     except ModuleNotFoundError:
-        raise Unavailable("OpenTelemetry needs the extra: install cadenza[otel].") from None
+        raise Unavailable("OpenTelemetry takes the extra otel, which is not installed.") from None
     exporter = OTLPMetricExporter(f"{endpoint.rstrip('/')}/v1/metrics", timeout=SHUTDOWN_TIMEOUT_MS / 1_000)
     reader = PeriodicExportingMetricReader(exporter, export_interval_millis=every_ms)
     resource = Resource.create({"service.name": "cadenza", "service.instance.id": process})

@@ -39,7 +39,7 @@ def application_caller(application: Application, caller: Caller, *, remedy: str)
     return McpCaller(caller, ask, remedy)
 
 
-EXTRA = "MCP needs the extra: install cadenza[mcp]."
+EXTRA = "MCP takes the extra mcp, which is not installed."
 
 
 def missing_extra(problem: Exception) -> bool:

@@ -150,7 +150,7 @@ def _pool(url: str) -> "PostgresPool":
     try:
         from cadenza.adapters.stores.postgres.pool import PostgresPool  # noqa: PLC0415 - See above.
     except ModuleNotFoundError:
-        raise Unavailable("PostgreSQL needs its driver: pip install 'cadenza[postgres]'.") from None
+        raise Unavailable("PostgreSQL takes the extra postgres, which is not installed.") from None
     return PostgresPool(url, size=1, prepared=False)
 
 
