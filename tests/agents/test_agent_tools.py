@@ -124,7 +124,7 @@ async def test_a_moment_without_an_offset_needs_a_zone(agents: AgentFixture) -> 
 async def test_limits_are_those_of_the_tenant(agents: AgentFixture) -> None:
     limits = Limits(schedules_per_user=1, schedule_fires_per_day=None, schedule_min_interval_ms=120_000)
     await agents.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
-    with pytest.raises(InvalidRequest, match="fires more often than every 120 seconds"):
+    with pytest.raises(InvalidRequest, match="fires more often than every 2 minutes"):
         await agents.schedule(schedule_type="recurring", cron_expression="* * * * *")
     await agents.schedule(schedule_type="recurring", cron_expression="*/2 * * * *")
     with pytest.raises(NotAllowed, match="has 1 active schedules, and may have 1: delete one first"):

@@ -51,10 +51,18 @@ async def test_fifty_are_active_by_default(fixture: ScheduleFixture) -> None:
 
 async def test_a_recurring_schedule_leaves_time_between_two_firings(fixture: ScheduleFixture) -> None:
     await fixture.limit(schedule_min_interval_ms=600_000)
-    with pytest.raises(InvalidRequest, match="fires more often than every 600 seconds: leave more") as caught:
+    with pytest.raises(InvalidRequest, match="fires more often than every 10 minutes: leave more") as caught:
         await fixture.create(schedule_type="recurring", cron_expression="0,9 8 * * *")
     assert caught.value.field == "cron_expression"
     await fixture.create(schedule_type="recurring", cron_expression="0,10 8 * * *")
+
+
+async def test_the_time_between_firings_does_not_depend_on_when_one_asks(fixture: ScheduleFixture) -> None:
+    await fixture.limit(schedule_min_interval_ms=600_000)
+    fixture.clock.jump(5 * 60_000)
+    hour = fixture.clock.now().hour
+    with pytest.raises(InvalidRequest, match="fires more often"):
+        await fixture.create(schedule_type="recurring", cron_expression=f"0,9 {hour} * * *", timezone="UTC")
 
 
 async def test_all_schedules_of_a_user_together_fire_so_often_a_day(fixture: ScheduleFixture) -> None:

@@ -14,6 +14,7 @@ from cadenza.domain.agents.schedule import (
     POLICY,
     ScheduleType,
     fires_in_a_day,
+    next_fires,
 )
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.users import UserKey, one_line
@@ -23,6 +24,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import check_count, check_text, iso, milliseconds, quoted
+from cadenza.domain.wording import duration_in_words
 
 LONGEST_PROMPT = 8_000
 LONGEST_AHEAD = timedelta(days=3_650)
@@ -259,10 +261,11 @@ def tomorrow(now: datetime) -> datetime:
 def _check_interval(new: Endpoint, least_ms: int | None, cron: CronClock) -> None:
     if least_ms is None or not isinstance(new.baseline, Cron):
         return
-    fires = fires_in_a_day(new, cron, most=200)
+    within_a_day = fires_in_a_day(new, cron, most=200)
+    fires = next_fires(new, cron, most=len(within_a_day) + 1)
     if any(later - earlier < milliseconds(least_ms) for earlier, later in pairwise(fires)):
         raise InvalidRequest(
-            f"{quoted(new.baseline.expression)} fires more often than every {least_ms // 1_000} seconds:"
+            f"{quoted(new.baseline.expression)} fires more often than every {duration_in_words(least_ms)}:"
             " leave more time between two fires.",
             "cron_expression",
         )

@@ -171,10 +171,10 @@ def _not_applied(endpoint: Endpoint, newest_first: Iterable[HintRecord], now: da
         newest.setdefault((record.origin, record.kind), record)
     return [
         f"{_call(record)}, asked for at {iso(record.written_at)} ({origin_text(record.origin)}),"
-        f" was not applied, because {because}."
+        f" was not applied, because {record.not_applied}."
         for record in newest.values()
         if record.not_applied
-        and (because := why_not_applied(endpoint.in_force(now), record.kind, record.origin)) is not None
+        and why_not_applied(endpoint.in_force(now), record.kind, record.origin) is not None
     ]
 
 

@@ -122,7 +122,7 @@ class PromptShape(Shape):
 def _without_prompt(value: Any) -> Any:
     """What is given as a target, unless it is a prompt."""
     if isinstance(value, Mapping) and value.get("kind") == "prompt":
-        raise ValueError("A prompt is sent by a schedule: make it with create_schedule.")
+        raise ValueError("must not be a prompt, which a schedule sends: make it with create_schedule.")
     return value
 
 
