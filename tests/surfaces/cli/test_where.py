@@ -80,7 +80,7 @@ def test_a_key_alone_asks_the_server_of_this_machine(
     elsewhere = runner_at(CliTarget(tmp_path, settings))
     code, out, err = elsewhere.run("keys", "list", "--json")
     assert (code, err) == (0, "")
-    assert [key["name"] for key in json.loads(out)["items"]][:1] == ["tests"]
+    assert "tests" in [key["name"] for key in json.loads(out)["items"]]
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "cadenza.db").touch()
     code, _, err = elsewhere.run("keys", "list")
