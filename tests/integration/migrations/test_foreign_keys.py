@@ -1,13 +1,11 @@
 """Foreign keys: added to a database with data and orphans in it, and kept by every connection."""
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
 import pytest
 from tests.integration.migrations.test_migrate import execute, stop_at
-from tests.postgres import Databases
 
 from cadenza.adapters.stores.sql.migrate import Migrated, migrate
 from cadenza.adapters.stores.sql.migrations import HEAD
@@ -41,18 +39,6 @@ ROWS = {
 """A row of each table with a foreign key."""
 THERE = {"user": "ada", "agent": "tutor", "job": "job", "endpoint": "check", "number": "1"}
 GONE = {"user": "gone", "agent": "gone", "job": "gone", "endpoint": "gone", "number": "2"}
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of each kind."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'cadenza.db'}"
-        return
-    databases: Databases = request.getfixturevalue("newest_databases")
-    url = databases.empty()
-    yield url
-    databases.drop(url)
 
 
 def rows_of(url: str, names: dict[str, str], *, now: bool = False) -> list[str]:

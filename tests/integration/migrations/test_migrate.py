@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
@@ -28,18 +27,6 @@ OLD_STATE = (
     " VALUES ('default', 'old', {rank}, 3, 'first', 0, 7, 0, true, false, true, 'token')"
 )
 LEASED = "SELECT failure_count FROM endpoint_states WHERE lease_token = 'token'"
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of each kind."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'cadenza.db'}"
-        return
-    databases: Databases = request.getfixturevalue("newest_databases")
-    url = databases.empty()
-    yield url
-    databases.drop(url)
 
 
 async def execute(url: str, *statements: str) -> list[tuple[object, ...]]:
