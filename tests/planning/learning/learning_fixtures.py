@@ -11,6 +11,7 @@ from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.hint import Rank
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
@@ -53,9 +54,16 @@ class LearningHarness:
         await call_tool(self._steering.tools(self.key(), origin=origin), tool, arguments)
 
     async def call(
-        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+        self,
+        endpoint: Endpoint,
+        tool: str,
+        arguments: Mapping[str, Any],
+        /,
+        *,
+        rule: str | None = None,
+        rank: Rank = Rank.RULE,
     ) -> ChangedEndpoint:
-        assert rule is None, "it follows no rule"
+        assert (rule, rank) == (None, Rank.RULE), "it follows no rule"
         self.called.append((endpoint.name, tool, dict(arguments)))
         return await call_tool(self._steering.tools(endpoint.key, origin="planner:learned"), tool, arguments)
 

@@ -14,7 +14,6 @@ from cadenza.domain.planning.learning import stress as stress_model
 from cadenza.domain.planning.learning.change_signals import EMPTY_RECORD, SignalBin
 from cadenza.domain.planning.learning.long_term_rate import GammaRate
 from cadenza.domain.planning.learning.proposal import RateForecast
-from cadenza.domain.planning.learning.run_value import LATE_PERIODS, LATE_SHARE, PENALTY_STEP, DelayPenalty
 from cadenza.domain.planning.learning.stress import MetricLevel, MetricLevels
 from cadenza.domain.planning.learning.weekly_pattern import DAY_H, HOUR_S, WeeklyPattern, hour_of_week
 
@@ -147,28 +146,6 @@ def test_hours_that_were_looked_at_while_more_was_expected_leave_no_more_to_spen
         shares.append(profile.budget_share(at_s))
     assert profile.day[0].expected > 10 * profile.day[12].expected
     assert abs(sum(shares) / len(shares) - 1) < 0.01
-
-
-def test_the_penalty_grows_until_late_discoveries_are_rare() -> None:
-    chance, delay_penalty = Random(4), DelayPenalty()
-    late = []
-    for number in range(4_000):
-        gap = chance.expovariate(1.0) * 1.5 / (1 + delay_penalty.penalty)
-        delay_penalty = delay_penalty.after_change(gap)
-        late += [max(1 - 1 / gap, 0.0)] if number > 1_000 else []
-    assert abs(sum(late) / len(late) - LATE_SHARE) < 0.01
-
-
-@pytest.mark.parametrize("periods", [1.5, 2.0, 6.0])
-def test_a_change_that_was_announced_came_after_the_announcement(periods: float) -> None:
-    steps = 20_000
-    announced = [periods * (step + 0.5) / steps for step in range(steps)]
-    late = sum(max(periods - LATE_PERIODS - at, 0.0) / (periods - at) for at in announced) / steps
-    before = DelayPenalty(0.0)
-    assert before.after_change(periods, announced=True).log_penalty == pytest.approx(
-        PENALTY_STEP * (late - LATE_SHARE), abs=1e-4
-    )
-    assert before.after_change(periods).log_penalty > before.after_change(periods, announced=True).log_penalty
 
 
 def test_the_absence_of_a_signal_is_no_signal() -> None:

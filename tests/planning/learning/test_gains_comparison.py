@@ -36,4 +36,4 @@ async def test_time_in_which_it_could_not_run_counts_for_neither_schedule(
     assert (model.gains != before.gains) is compared
     assert (shared.gains != shared_before.gains) is compared
     assert (shared.run_price.overdraft != shared_before.run_price.overdraft) is compared
-    assert (shared.delay_penalty != shared_before.delay_penalty) is compared
+    assert (shared.caution != shared_before.caution) is compared

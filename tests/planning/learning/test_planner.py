@@ -1,6 +1,7 @@
 """The planner that learns: when it acts, what it leaves alone, what it says, and what it remembers."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,8 @@ from cadenza.ports.planning import EMPTY_RESULT
 from cadenza.testing.clock import NEW_YEAR
 
 NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+PAYING_MS = MINUTE_MS * 11 // 10
+"""Between runs that pay for others that came early."""
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ async def test_it_looks_more_often_where_more_changes(harness: LearningHarness) 
     assert busy is not None
     assert calm is not None
     assert busy.interval_ms < MINUTE_MS < calm.interval_ms
-    assert calm.interval_ms > 1.5 * busy.interval_ms
+    assert calm.interval_ms > 1.1 * busy.interval_ms
 
 
 async def test_in_the_shadow_it_only_says_what_it_would_do_and_what_that_would_have_won(
@@ -131,7 +134,7 @@ async def test_a_hint_that_holds_is_not_written_again(harness: LearningHarness) 
 
 
 async def test_somebody_elses_hint_stands_and_its_author_is_judged(harness: LearningHarness) -> None:
-    await harness.add_endpoints()
+    await harness.add_endpoints(planning=replace(ON, llm=True))
     await harness.run_repeatedly(30, every=1_000)
     harness.tools()
     for number in range(25):
@@ -199,7 +202,7 @@ async def test_a_siblings_change_brings_the_next_run_forward_once_that_was_right
     await harness.add_endpoints("front", "back")
     for number in range(12):
         for _ in range(20):
-            harness.clock.jump(MINUTE_MS)
+            harness.clock.jump(PAYING_MS)
             await harness.run_and_analyze(number, "back")
             await harness.run_and_analyze(number, "front")
         harness.clock.jump(MINUTE_MS // 4)

@@ -55,7 +55,8 @@ def _rate(model: EndpointModel, proposal: Proposal, period: Period) -> str:
     return (
         f"{what} {estimate.mean * per_hour:.2g} ± {estimate.deviation * per_hour:.1g} times an hour"
         f" in the long run, and {expected.rate * per_hour:.2g} times now;"
-        f" the price of a run is {proposal.price:.2g}."
+        f" the price of a run is {proposal.price:.2g}, that of a late change {proposal.late.cost:.2g},"
+        f" and no interval exceeds {duration_text(proposal.bounds.most * period.seconds)}."
     )
 
 
@@ -76,7 +77,9 @@ def _alternatives(proposal: Proposal, period: Period) -> str:
     without = {
         "without signals": proposal.at_rate(expected._replace(signal=0.0).rate),
         "without the hour": proposal.at_rate(expected._replace(hour_ratio=1.0).rate),
+        "without the forecast's own record": proposal.at_rate(expected.uncorrected),
         "by the long run alone": proposal.at_rate(expected.long_run.mean),
+        "without caution": proposal.without_caution(),
     }
     parts = [f"{duration_text(periods * period.seconds)} {word}" for word, periods in without.items()]
     return f"It would be {', '.join(parts)}."

@@ -35,6 +35,14 @@ class Period(NamedTuple):
     """Its proposals are not followed, so they are charged instead of its runs."""
 
 
+class Learned(NamedTuple):
+    """Both models after a run, and how many changes it probably showed."""
+
+    model: EndpointModel
+    shared: SharedModel
+    changes: float
+
+
 def learn(
     model: EndpointModel, observation: Observation, *, shared: SharedModel, period: Period
 ) -> tuple[EndpointModel, SharedModel]:
@@ -52,18 +60,21 @@ def learn(
     periods = min(max(observation.at_s - model.at_s, 0.0) / period.seconds, LONGEST_PERIODS)
     decay = 0.5 ** (periods / max(HALF_LIFE_S / period.seconds, HALF_LIFE_PERIODS))
     if model.failing:
-        after, shared = _learn_recovery(model, observation, shared=shared, periods=periods, decay=decay)
+        learned = _learn_recovery(model, observation, shared=shared, periods=periods, decay=decay)
     else:
-        after, shared = _learn_changes(
+        learned = _learn_changes(
             model, observation, shared=shared, periods=periods, decay=decay, period_s=period.seconds
         )
-    after = _update_signals(after, observation, periods)
+    after, shared = _update_signals(learned.model, observation, periods), learned.shared
     if observation.delayed:
         return after, shared
     if observation.changed:
         gap = model.proposed_periods if period.shadow else periods
         announced = model.stress < STRESSED <= after.stress
-        shared = shared._replace(delay_penalty=shared.delay_penalty.after_change(gap, announced=announced))
+        caution = shared.caution.after_change(
+            gap * period.allowance, count=learned.changes, announced=announced
+        )
+        shared = shared._replace(caution=caution)
     return _charge(after, observation, shared=shared, period=period, periods=periods)
 
 
@@ -115,12 +126,12 @@ def _first(
 
 def _learn_recovery(
     model: EndpointModel, observation: Observation, *, shared: SharedModel, periods: float, decay: float
-) -> tuple[EndpointModel, SharedModel]:
+) -> Learned:
     estimate = shared.recovery.gamma().posterior(model.recovery)
     changed = observation.changed
     recovery = model.recovery.plus(evidence_of(estimate, periods, changed=changed), decay=decay)
     prior = shared.recovery.updated(estimate, periods, changed=changed)
-    return model._replace(recovery=recovery), shared._replace(recovery=prior)
+    return Learned(model._replace(recovery=recovery), shared._replace(recovery=prior), float(changed))
 
 
 def _learn_changes(
@@ -131,14 +142,17 @@ def _learn_changes(
     periods: float,
     decay: float,
     period_s: float,
-) -> tuple[EndpointModel, SharedModel]:
+) -> Learned:
     at_s, changed = observation.at_s, observation.changed
     estimate = shared.long_run.gamma().posterior(model.long_run)
     strengths = model.strengths(at_s - periods * period_s / 2, period_s)
     hour_ratio = shared.weekly_pattern.rate_ratio(at_s)
     population, recent_rate = shared.population, model.recent_rate.after_wait(periods)
     strongest = strongest_signal_rate(strengths, shared, long_run=estimate.mean)
-    if strongest <= recent_rate.mean(population.shares, population.weights):
+    recent = recent_rate.mean(population.shares, population.weights)
+    forecast = max(recent, strongest) * hour_ratio
+    seen = changes_per_seen_one(shared.calibration.corrected(forecast) * periods) if changed else 0.0
+    if strongest <= recent:
         recent_rate, population = updated_rates(
             recent_rate, population, periods=periods * hour_ratio, spent=periods, changed=changed
         )
@@ -149,12 +163,24 @@ def _learn_changes(
         recent_rate=recent_rate,
         long_run=model.long_run.plus(evidence_of(estimate, periods, changed=changed), decay=decay),
     )
-    return after, shared._replace(
+    shared = shared._replace(
         population=population,
         long_run=shared.long_run.updated(estimate, periods, changed=changed),
         signal_records=_updated_records(shared.signal_records, strengths, observed),
         weekly_pattern=shared.weekly_pattern.updated(at_s, changes=changes, expected=expected),
+        calibration=shared.calibration.after_run(forecast, changes=seen, periods=periods),
     )
+    return Learned(after, shared, seen + _recovered_unseen(model, observation, shared, periods))
+
+
+def _recovered_unseen(
+    model: EndpointModel, observation: Observation, shared: SharedModel, periods: float
+) -> float:
+    """How many failures, for each one that was seen, began and ended within such a gap."""
+    if not (observation.changed and observation.failing):
+        return 0.0
+    recovery = shared.recovery.gamma().posterior(model.recovery)
+    return changes_per_seen_one(recovery.mean * periods) - 1
 
 
 def strongest_signal_rate(strengths: SignalStrengths, shared: SharedModel, *, long_run: float) -> float:

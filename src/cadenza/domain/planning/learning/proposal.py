@@ -2,12 +2,14 @@
 
 from typing import NamedTuple
 
+from cadenza.domain.planning.learning.calibration import Calibration
+from cadenza.domain.planning.learning.caution import MOST_LIMIT, LateCost
 from cadenza.domain.planning.learning.learner import Period, rate_estimate, strongest_signal_rate
 from cadenza.domain.planning.learning.long_term_rate import GammaRate
 from cadenza.domain.planning.learning.run_value import periods_until_worth, run_value
 from cadenza.domain.planning.learning.state import EndpointModel, SharedModel
 
-LEAST_PERIODS, MOST_PERIODS = 0.1, 3.0
+LEAST_PERIODS, MOST_PERIODS = 0.1, MOST_LIMIT
 """The least and the longest interval, in periods; the latter bounds the worst delays."""
 AHEAD = 0.6
 """The point of an interval at which its rate is forecast: later moments count more."""
@@ -31,11 +33,19 @@ class RateForecast(NamedTuple):
     """The rate by the strongest signal; 0 if there is none."""
     hour_ratio: float
     """The ratio of this hour's rate to the long-run rate."""
+    calibration: Calibration | None = None
+    """What such forecasts came to; None where that is not recorded, as for recoveries."""
+
+    @property
+    def uncorrected(self) -> float:
+        """The expected changes per period, before the forecast's own record corrects it."""
+        return max(self.recent, self.signal) * self.hour_ratio
 
     @property
     def rate(self) -> float:
         """The expected changes per period."""
-        return max(self.recent, self.signal) * self.hour_ratio
+        uncorrected = self.uncorrected
+        return uncorrected if self.calibration is None else self.calibration.corrected(uncorrected)
 
 
 class Proposal(NamedTuple):
@@ -43,14 +53,21 @@ class Proposal(NamedTuple):
 
     periods: float
     price: float
-    penalty: float
+    late: LateCost
     bounds: Bounds
+    """Those that caution allows."""
     forecast: RateForecast
+    widest: Bounds = Bounds()
+    """Those that the guard allows."""
 
     def at_rate(self, rate: float) -> float:
         """The interval, in periods, for another rate."""
         least, most = self.bounds
-        return periods_until_worth(self.price, rate, penalty=self.penalty, least=least, most=most)
+        return periods_until_worth(self.price, rate, least=least, most=most, late=self.late)
+
+    def without_caution(self) -> float:
+        """The interval, in periods, if late changes cost no more than their delay."""
+        return self._replace(late=LateCost(), bounds=self.widest).at_rate(self.forecast.rate)
 
 
 def forecast_rate(model: EndpointModel, shared: SharedModel, *, period_s: float, at_s: float) -> RateForecast:
@@ -62,12 +79,18 @@ def forecast_rate(model: EndpointModel, shared: SharedModel, *, period_s: float,
     recent = model.recent_rate.after_wait(ahead).mean(shared.population.shares, shared.population.weights)
     moment = max(at_s, (model.at_s or at_s) + ahead * period_s)
     signal = strongest_signal_rate(model.strengths(moment, period_s), shared, long_run=estimate.mean)
-    return RateForecast(estimate, recent, signal, shared.weekly_pattern.rate_ratio(at_s))
+    return RateForecast(estimate, recent, signal, shared.weekly_pattern.rate_ratio(at_s), shared.calibration)
 
 
 def current_price(shared: SharedModel) -> float:
     """The value that a run must have: the price times the value of a typical run at its baseline."""
-    return shared.run_price.price * run_value(shared.long_run.rate, 1.0, penalty=shared.delay_penalty.penalty)
+    return shared.run_price.price * run_value(shared.long_run.rate, 1.0)
+
+
+def cautious(bounds: Bounds, shared: SharedModel, *, allowance: float) -> Bounds:
+    """Bounds with the longest interval that caution allows."""
+    most = max(min(bounds.most, shared.caution.limit / allowance), bounds.least)
+    return Bounds(most if shared.caution.keeps_pace else bounds.least, most)
 
 
 def propose(
@@ -75,7 +98,9 @@ def propose(
 ) -> Proposal:
     """The interval after which a run is worth its price."""
     expected = forecast_rate(model, shared, period_s=period.seconds, at_s=at_s)
-    unpriced = Proposal(1.0, current_price(shared), shared.delay_penalty.penalty, bounds, expected)
+    within = cautious(bounds, shared, allowance=period.allowance)
+    price, late = current_price(shared), shared.caution.late_cost(period.allowance)
+    unpriced = Proposal(1.0, price, late, within, expected, bounds)
     return unpriced._replace(periods=unpriced.at_rate(expected.rate))
 
 
@@ -90,10 +115,14 @@ class ProposalDecision(NamedTuple):
 def decide(
     model: EndpointModel, shared: SharedModel, *, period: Period, at_s: float, bounds: Bounds
 ) -> ProposalDecision:
-    """Propose after a run, and adjust the price by the runs that the proposal will take."""
+    """Propose after a run, and adjust the price by the runs that the proposal will take.
+
+    While the fixed pace is kept, the price follows what would be proposed otherwise.
+    """
     proposal = propose(model, shared, period=period, at_s=at_s, bounds=bounds)
     allowance = period.allowance * shared.weekly_pattern.budget_share(at_s)
-    run_price = shared.run_price.after_proposal(proposal.periods, allowance)
+    planned = proposal.without_caution() if shared.caution.keeps_pace else proposal.periods
+    run_price = shared.run_price.after_proposal(planned, allowance)
     return ProposalDecision(
         model._replace(proposed_periods=proposal.periods), shared._replace(run_price=run_price), proposal
     )

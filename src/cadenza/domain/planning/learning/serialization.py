@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cadenza.domain.json_values import Json
+from cadenza.domain.planning.learning.calibration import Calibration, ForecastRecord
+from cadenza.domain.planning.learning.caution import Caution
 from cadenza.domain.planning.learning.change_signals import BINS, SignalBin
 from cadenza.domain.planning.learning.gains import Gains
 from cadenza.domain.planning.learning.long_term_rate import Evidence, RatePrior
@@ -14,7 +16,6 @@ from cadenza.domain.planning.learning.recent_rate import (
     RecentRate,
 )
 from cadenza.domain.planning.learning.run_price import RunPrice
-from cadenza.domain.planning.learning.run_value import DelayPenalty
 from cadenza.domain.planning.learning.state import EndpointModel, ForeignHint, SharedModel
 from cadenza.domain.planning.learning.stress import MetricLevel
 from cadenza.domain.planning.learning.weekly_pattern import DAY_H, WEEK_H, HourCounts, WeeklyPattern
@@ -47,8 +48,9 @@ def model_from_note(note: Any) -> EndpointModel:
 
 
 def shared_from_note(note: Any) -> SharedModel:
-    """A shared model from its note."""
-    parts = dict(zip(SharedModel._fields, note, strict=True))
+    """A shared model from its note; those of earlier releases have no calibration."""
+    fields = SharedModel._fields if len(note) == len(SharedModel._fields) else SharedModel._fields[:-1]
+    parts = dict(zip(fields, note, strict=True))
     periods, evidence = parts["population"]
     parts["population"] = PopulationRates(
         *_grid([periods], 1, GRID_SIZE), *_grid([evidence], 1, len(PERSISTENCE_PERIODS))
@@ -60,11 +62,11 @@ def shared_from_note(note: Any) -> SharedModel:
     }
     day, week = parts["weekly_pattern"]
     parts["weekly_pattern"] = WeeklyPattern(_hours(day, DAY_H), _hours(week, WEEK_H))
-    parts["run_price"], parts["delay_penalty"] = (
-        price_from_note(parts["run_price"]),
-        DelayPenalty(*parts["delay_penalty"]),
-    )
+    parts["run_price"], parts["caution"] = price_from_note(parts["run_price"]), Caution(*parts["caution"])
     parts["gains"] = Gains(*parts["gains"])
+    if "calibration" in parts:
+        records = _grid(parts["calibration"][0], GRID_SIZE, len(ForecastRecord._fields))
+        parts["calibration"] = Calibration(tuple(ForecastRecord(*record) for record in records))
     return SharedModel(**parts)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from cadenza.domain.planning.learning.calibration import Calibration
+from cadenza.domain.planning.learning.caution import Caution
 from cadenza.domain.planning.learning.change_signals import (
     EMPTY_RECORD,
     OWN_CHANGES,
@@ -21,7 +23,6 @@ from cadenza.domain.planning.learning.gains import Gains
 from cadenza.domain.planning.learning.long_term_rate import Evidence, RatePrior
 from cadenza.domain.planning.learning.recent_rate import PopulationRates, RecentRate
 from cadenza.domain.planning.learning.run_price import RunPrice
-from cadenza.domain.planning.learning.run_value import DelayPenalty
 from cadenza.domain.planning.learning.stress import USUAL_STRESS, MetricLevels, decayed_stress
 from cadenza.domain.planning.learning.weekly_pattern import WeeklyPattern
 
@@ -92,8 +93,9 @@ class SharedModel(NamedTuple):
     signal_records: Mapping[str, SignalRecord] = NO_SIGNAL_RECORDS
     weekly_pattern: WeeklyPattern = WeeklyPattern()
     run_price: RunPrice = RunPrice()
-    delay_penalty: DelayPenalty = DelayPenalty()
+    caution: Caution = Caution()
     gains: Gains = Gains()
+    calibration: Calibration = Calibration()
 
     def record(self, signal: str) -> SignalRecord:
         """The track record of a signal."""

@@ -39,11 +39,17 @@ class WeeklyPattern(NamedTuple):
     def budget_share(self, at_s: float) -> float:
         """The budget at this hour by the mean budget: proportional to the square root of its rate.
 
-        Over the hours known so far its mean is 1, each hour counting equally: however the
-        hours differ, no more is spent in a day.
+        Over the hours of a day that are known so far its mean is 1: however they differ, no more
+        is spent in a day.
         """
-        roots = [sqrt(hour.rate_ratio(1.0)) for hour in self.day if hour.expected]
-        return sqrt(self.rate_ratio(at_s)) * len(roots) / sum(roots) if roots else 1.0
+        at_hour = self.day[hour_of_week(at_s) % DAY_H]
+        # Computed twice with every run, so without a call for each hour.
+        roots = [
+            sqrt((changes + PRIOR_CHANGES) / (expected + PRIOR_CHANGES))
+            for changes, expected in self.day
+            if expected
+        ]
+        return sqrt(at_hour.rate_ratio(1.0)) * len(roots) / sum(roots) if roots else 1.0
 
     def updated(self, at_s: float, *, changes: float, expected: float) -> "WeeklyPattern":
         hour = hour_of_week(at_s)

@@ -1,0 +1,46 @@
+"""A forecast is corrected by what came of such forecasts before."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from cadenza.domain.planning.learning.calibration import Calibration
+from cadenza.domain.planning.learning.recent_rate import RATE_GRID
+
+
+def after(
+    forecast: float, true_rate: float, *, runs: int, calibration: Calibration | None = None
+) -> Calibration:
+    chance, found = Random(3), calibration or Calibration()
+    for _ in range(runs):
+        found = found.after_run(forecast, changes=float(chance.random() < true_rate), periods=1.0)
+    return found
+
+
+@given(some.floats(1e-6, 10.0))
+def test_without_a_record_a_forecast_stays(rate: float) -> None:
+    assert Calibration().corrected(rate) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("true_rate", [0.005, 0.05, 0.2])
+def test_a_forecast_becomes_what_came_of_it(true_rate: float) -> None:
+    found = after(0.05, true_rate, runs=5_000)
+    assert found.corrected(0.05) == pytest.approx(true_rate, rel=0.4)
+
+
+def test_a_few_changes_correct_little() -> None:
+    assert after(0.05, 0.0, runs=20).corrected(0.05) > 0.7 * 0.05
+
+
+def test_other_rates_keep_their_own_record() -> None:
+    found = after(RATE_GRID[5], 0.2, runs=2_000)
+    assert found.corrected(RATE_GRID[8]) == pytest.approx(RATE_GRID[8])
+
+
+def test_what_came_lately_counts_more() -> None:
+    before = after(0.05, 0.2, runs=50_000)
+    found = after(0.05, 0.01, runs=50_000, calibration=before)
+    half = before.corrected(0.05) / 2 + 0.01 / 2
+    assert found.corrected(0.05) < half, "less than the mean of both, though there were as many"
