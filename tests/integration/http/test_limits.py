@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import threading
 import tracemalloc
 import zlib
 from typing import Any
@@ -21,6 +22,8 @@ from tests.integration.http.loopback_server import (
     until,
 )
 
+from cadenza.adapters.dispatch.http import content, exchange
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.target import HttpTarget
 
@@ -53,6 +56,23 @@ async def test_what_is_longer_than_the_limit_is_cut() -> None:
     assert recorded(exact) == {"text": "x" * 20, "size": 20, "truncated": False}
     assert recorded(cut) == {"text": "x" * 19, "size": 19, "truncated": True}
     assert recorded(nothing) == {"size": 0, "truncated": True}
+
+
+async def test_a_long_answer_is_looked_through_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+
+    def noted(*arguments: Any, **named: Any) -> dict[str, Json]:
+        threads.append(threading.get_ident())
+        return content.recorded(*arguments, **named)
+
+    monkeypatch.setattr(exchange, "recorded", noted)
+    for length in (100, exchange.LONG + 1):
+        async with a_server(says("x" * length, content_type="text/plain")) as server:
+            outcome = await run(server.url(), capture_bytes=2 * exchange.LONG)
+        assert recorded(outcome) == {"text": "x" * length, "size": length, "truncated": False}
+    short, long = threads
+    assert short == threading.get_ident()
+    assert long != short
 
 
 async def test_a_character_that_is_cut_in_two_is_left_out() -> None:

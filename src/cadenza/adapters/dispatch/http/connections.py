@@ -1,55 +1,21 @@
-"""Connection pools whose sockets the SSRF guard has checked, and name resolution."""
+"""Connection pools whose sockets the SSRF guard has checked."""
 
-import asyncio
-import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from typing import Self
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractResolver
 
 from cadenza.adapters.dispatch.http.failure import as_exchange_failure
 from cadenza.adapters.dispatch.http.hop import Hop
+from cadenza.adapters.dispatch.http.name_resolver import NameResolver
 from cadenza.adapters.dispatch.http.ssrf_guard import SsrfGuard
-
-THREADS = 16
-NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-MOST_ADDRESSES = 8
-"""The addresses that are tried for one name; an answer can hold thousands."""
-
-
-class SystemResolver(AbstractResolver):
-    """Resolves names in its own threads, so that slow lookups do not block other users of threads."""
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="names")
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """The addresses of a name, in the order the system prefers."""
-        ask = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
-        try:
-            infos = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
-        except UnicodeError:
-            raise socket.gaierror(socket.EAI_NONAME, "not a name") from None
-        return [
-            ResolveResult(
-                hostname=host, host=str(address[0]), port=port, family=found, proto=protocol, flags=NUMERIC
-            )
-            for found, _, protocol, _, address in infos[:MOST_ADDRESSES]
-        ]
-
-    async def close(self) -> None:
-        """Release the threads; a lookup that hangs ends by the system's own timeout."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +28,6 @@ class HttpSettings:
     """Networks and hosts that are allowed in any case: `10.0.0.0/8`, `127.0.0.1:8701`, `intranet:80`."""
     keepalive_ms: int = 4_000
     """How long an idle connection is kept: less than the five seconds after which common servers close it."""
-    names_ms: int = 10_000
-    """How long the addresses of a name are cached."""
     tls: ssl.SSLContext | None = None
     """The TLS context; by default one with the system's certificate authorities."""
 
@@ -93,7 +57,7 @@ class ConnectionPools:
 
     async def open(self) -> Self:
         """Open the pools."""
-        resolver = self._resolver or SystemResolver()
+        resolver = self._resolver or NameResolver()
         self._stack.push_async_callback(resolver.close)
         self._guarded = await self._open_session(resolver, guarded=True)
         if self.guard.has_names:
@@ -130,8 +94,7 @@ class ConnectionPools:
         connector = aiohttp.TCPConnector(
             limit=0,
             resolver=resolver,
-            ttl_dns_cache=self._settings.names_ms // 1_000,
-            use_dns_cache=self._settings.names_ms > 0,
+            use_dns_cache=False,
             keepalive_timeout=self._settings.keepalive_ms / 1_000,
             ssl=self._settings.tls or True,
             socket_factory=self.guard.open_socket if guarded else None,

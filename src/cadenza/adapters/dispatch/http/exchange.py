@@ -41,6 +41,7 @@ def same(one: Json, other: Json) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
+LONG = 16_384
 LONGEST_CAPTURED_HEADER = 1_024
 
 
@@ -95,13 +96,20 @@ class Exchange:
         limit = self._target.capture_bytes
         body = await read_body(response, MOST_CAPTURED_BYTES if self._target.success_path else limit)
         content_type = response.headers.get(hdrs.CONTENT_TYPE, "")
-        document = read_document(body, content_type)
-        if len(body.content) > limit:
-            cut = Body(body.content[:limit], truncated=True, encoding=body.encoding)
-            self.response |= recorded(cut, content_type, document=None, revealed=self.revealed)
+        if len(body.content) > LONG:  # To look for secrets in it takes a while, in which other runs go on.
+            document, record = await asyncio.to_thread(self._read, body, content_type, limit)
         else:
-            self.response |= recorded(body, content_type, document=document, revealed=self.revealed)
+            document, record = self._read(body, content_type, limit)
+        self.response |= record
         check_success(self._target, status=response.status, document=document)
+
+    def _read(self, body: Body, content_type: str, limit: int) -> tuple[Document | None, dict[str, Json]]:
+        """The document of a body, and what is recorded of it."""
+        document = read_document(body, content_type)
+        if len(body.content) <= limit:
+            return document, recorded(body, content_type, document=document, revealed=self.revealed)
+        cut = Body(body.content[:limit], truncated=True, encoding=body.encoding)
+        return document, recorded(cut, content_type, document=None, revealed=self.revealed)
 
     def _head(self, response: ClientResponse) -> dict[str, Json]:
         headers: dict[str, Json] = {}

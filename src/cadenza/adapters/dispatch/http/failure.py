@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import aiohttp
 
+from cadenza.adapters.dispatch.http.name_resolver import NameUnanswered
 from cadenza.adapters.dispatch.http.ssrf_guard import AddressRefused
 from cadenza.domain.job_failure import ErrorClass
 
@@ -33,12 +34,13 @@ class Failure(StrEnum):
 
 
 class ExchangeFailed(Exception):
-    """Raised when an exchange fails."""
+    """Raised when an exchange fails. The sentence is for the tenant, the detail for the operator's log."""
 
-    def __init__(self, failure: Failure, sentence: str) -> None:
+    def __init__(self, failure: Failure, sentence: str, detail: str = "") -> None:
         super().__init__(sentence)
         self.failure = failure
         self.sentence = sentence
+        self.detail = detail
 
 
 CONNECT_SENTENCES = {
@@ -67,9 +69,11 @@ PLAIN_CASES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Failure,
 
 def as_exchange_failure(problem: Exception) -> ExchangeFailed:
     """The failure behind an exception of aiohttp; its own text may repeat what was sent, and is left out."""
-    refused = getattr(problem, "os_error", problem)
-    if isinstance(refused, AddressRefused):
-        return ExchangeFailed(Failure.ADDRESS, str(refused))
+    cause = getattr(problem, "os_error", problem)
+    if isinstance(cause, AddressRefused):
+        return ExchangeFailed(Failure.ADDRESS, str(cause), cause.detail)
+    if isinstance(cause, NameUnanswered):
+        return ExchangeFailed(Failure.NAME, "no name server answered in time")
     if isinstance(problem, aiohttp.ClientSSLError):
         return ExchangeFailed(Failure.TLS, f"TLS: {_tls_reason(problem)}")
     if type(problem) is aiohttp.ClientConnectorError:

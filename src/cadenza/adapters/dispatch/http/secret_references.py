@@ -1,20 +1,18 @@
 """Replaces references by secrets in requests, and masks secrets in responses."""
 
 import json
-import re
-from base64 import b64encode
-from collections.abc import Iterable, Mapping
-from urllib.parse import quote, quote_plus
+from collections.abc import Iterable, Iterator, Mapping
 
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
+from cadenza.adapters.dispatch.http.secret_forms import secret_forms
 from cadenza.domain.errors import CadenzaError
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.ports.secrets import SecretResolver
 
-SHORTEST_MASKED = 4
-"""Shorter secrets are not masked: they would match in most texts."""
 MASK = "[masked]"
+BETWEEN = "\0"
+"""Stands between words that are looked at together; no secret has it."""
 
 
 class RevealedSecrets:
@@ -22,9 +20,7 @@ class RevealedSecrets:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
-        forms = {form for value in values.values() for form in _forms(value)}
-        self._forms = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, self._forms))) if forms else None
+        self._forms = secret_forms(frozenset(values.values()))
 
     def fill(self, text: str) -> str:
         """The text with references replaced by secrets."""
@@ -42,33 +38,61 @@ class RevealedSecrets:
 
     def finds_any(self, text: str) -> bool:
         """Whether a text contains a secret."""
-        return self._pattern is not None and self._pattern.search(text) is not None
+        return self._forms is not None and bool(self._forms.spans(text))
 
     def mask(self, text: str, *, cut: bool = False) -> str:
         """The text with secrets masked; if it was cut, also the beginning of a secret at its end."""
-        if self._pattern is None:
+        if self._forms is None:
             return text
-        masked = self._pattern.sub(MASK, text)
-        return self._without_tail(masked) if cut else masked
+        masked = _without(text, self._forms.spans(text))
+        tail = self._forms.length_of_tail(masked) if cut else 0
+        return masked[:-tail] + MASK if tail else masked
 
     def mask_json(self, value: Json) -> Json:
-        """The value with secrets masked: in texts, names of fields, and digits of numbers."""
-        if self._pattern is None:
-            return value
-        if isinstance(value, str):
-            return self.mask(value)
-        if isinstance(value, list):
-            return [self.mask_json(part) for part in value]
-        if isinstance(value, dict):
-            return {self.mask(name): self.mask_json(part) for name, part in value.items()}
-        return MASK if self.finds_any(json.dumps(value)) else value
+        """The value with secrets masked: in texts, names of fields, and digits of numbers.
 
-    def _without_tail(self, text: str) -> str:
-        for form in self._forms:
-            for length in range(min(len(form) - 1, len(text)), SHORTEST_MASKED - 1, -1):
-                if text.endswith(form[:length]):
-                    return text[:-length] + MASK
-        return text
+        They are looked for once, in all words together: a document may have a hundred thousand.
+        """
+        if self._forms is None:
+            return value
+        together = BETWEEN.join(word.replace(BETWEEN, "?") for word in _words(value))
+        masked = self.mask(together)
+        return value if masked == together else _with_words(value, iter(masked.split(BETWEEN)))
+
+
+def _words(value: Json) -> Iterator[str]:
+    """The texts, names of fields and other values of a document, from the first to the last."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _words(part)
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield name
+            yield from _words(part)
+    else:
+        yield json.dumps(value)
+
+
+def _with_words(value: Json, words: Iterator[str]) -> Json:
+    """The document with these words in the place of its own; a number that differs is masked whole."""
+    if isinstance(value, str):
+        return next(words)
+    if isinstance(value, list):
+        return [_with_words(part, words) for part in value]
+    if isinstance(value, dict):
+        return {next(words): _with_words(part, words) for part in value.values()}
+    return value if next(words) == json.dumps(value) else MASK
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with some of its parts masked."""
+    kept, end = [], 0
+    for start, next_end in spans:
+        kept += [text[end:start], MASK]
+        end = next_end
+    return "".join([*kept, text[end:]])
 
 
 NO_SECRETS = RevealedSecrets({})
@@ -90,13 +114,3 @@ async def reveal(references: Iterable[str], *, secrets: SecretResolver, tenant_i
 
 def _unrevealed(reference: str, reason: str) -> ExchangeFailed:
     return ExchangeFailed(Failure.SECRET, f"${{{reference}}} could not be revealed: {reason}")
-
-
-def _forms(value: str) -> set[str]:
-    """The forms in which a secret may come back: plain, in JSON, in a URL, in base64."""
-    if len(value) < SHORTEST_MASKED:
-        return set()
-    plain = value.removeprefix("whsec_")
-    forms = {value, plain, json.dumps(value)[1:-1], quote(value, safe=""), quote(value), quote_plus(value)}
-    forms.add(b64encode(value.encode()).decode())
-    return {form for form in forms if len(form) >= SHORTEST_MASKED}

@@ -13,11 +13,19 @@ from cadenza.adapters.dispatch.http.addresses import Address, Network, embedded,
 from cadenza.domain.errors import InvalidRequest
 
 CACHED_HOSTS = 4_096
+NAME_REFUSED = "refused: the name leads to an address that no request may go to"
 FAMILIES = frozenset({socket.AF_INET, socket.AF_INET6})
 
 
 class AddressRefused(OSError):
-    """An address that no request may go to; an OSError, so that another address of the name is tried."""
+    """An address that no request may go to; an OSError, so that another address of the name is tried.
+
+    Its text is for tenants. `detail` is for the operator: where a name leads to.
+    """
+
+    def __init__(self, sentence: str, detail: str = "") -> None:
+        super().__init__(sentence)
+        self.detail = detail
 
 
 class AllowedTarget(NamedTuple):
@@ -81,7 +89,7 @@ class SsrfGuard:
         family, kind, protocol, _, address = info
         reason = self.refusal(address[0], address[1]) if family in FAMILIES else "it is no internet address"
         if reason is not None:
-            raise AddressRefused(f"refused: {reason}")
+            raise AddressRefused(NAME_REFUSED, reason)
         return socket.socket(family, kind, protocol)
 
     def _find_host_problem(self, host: str, port: int | None) -> str | None:
