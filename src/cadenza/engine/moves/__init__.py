@@ -1,0 +1,1 @@
+"""What moves an installation, or one tenant, from one database to another."""
