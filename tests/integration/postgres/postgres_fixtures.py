@@ -12,7 +12,7 @@ from cadenza.adapters.stores.sql.rows import OWNER_COLUMNS, write_state
 from cadenza.adapters.stores.sql.scheduling.definition import write_definition
 from cadenza.adapters.stores.sql.scheduling.endpoints import ADD_STATES
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.target import CallableTarget, requirement
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.ports.telemetry import Logger
 from cadenza.testing import FakeIds, FakeLog, an_endpoint
 
@@ -34,7 +34,7 @@ async def fill(pool: PostgresPool, endpoints: Sequence[Endpoint]) -> None:
         await connection.copy_records_to_table("endpoints", records=owned, columns=OWNER_COLUMNS)
         await connection.execute(
             ADD_STATES[Dialect.POSTGRES],
-            *columns_of([(*one.key, requirement(one.target), *write_state(one)) for one in endpoints]),
+            *columns_of([(*one.key, *write_state(one)) for one in endpoints]),
         )
         await connection.execute("ANALYZE endpoints; ANALYZE endpoint_states")
 

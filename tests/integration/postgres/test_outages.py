@@ -6,9 +6,10 @@ import pytest
 from tests.integration.postgres.postgres_fixtures import a_store
 from tests.postgres import PASSWORD, Cluster, on_database
 
+from cadenza.adapters.stores.postgres.listen_notify import NotificationListener
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.wakeup import EventWakeup
-from cadenza.domain.errors import Unavailable
+from cadenza.domain.errors import NotWritable, Unavailable
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
@@ -66,6 +67,7 @@ async def test_a_pooler_that_swallows_notifications_is_noticed_once(database_url
     log = FakeLog()
     async with a_store(database_url, log=log) as store:
         listener = store._listener
+        assert isinstance(listener, NotificationListener)
         listener.check_interval_s = listener.check_timeout_s = 0.05
         listener._notified = lambda *_: None  # type: ignore[method-assign]
         store.endpoints.listen()
@@ -80,6 +82,7 @@ async def test_a_pooler_that_swallows_notifications_is_noticed_once(database_url
 async def test_a_listener_that_receives_its_own_notification_warns_of_nothing(database_url: str) -> None:
     log = FakeLog()
     async with a_store(database_url, log=log) as store:
+        assert isinstance(store._listener, NotificationListener)
         store._listener.check_interval_s = 0.05
         wakeup = store.endpoints.listen()
         await asyncio.wait_for(wakeup.wait(), 30)
@@ -87,6 +90,32 @@ async def test_a_listener_that_receives_its_own_notification_warns_of_nothing(da
         assert isinstance(wakeup, EventWakeup)
         assert not wakeup._event.is_set()
     assert log.lines == []
+
+
+@pytest.mark.parametrize("loop_passes", range(4))
+async def test_a_listener_closes_also_while_its_own_notification_arrives(
+    database_url: str, loop_passes: int
+) -> None:
+    async with a_store(database_url) as store:
+        listener = store._listener
+        assert isinstance(listener, NotificationListener)
+        listener.start()
+        await listener._check_arrived.wait()
+        for _ in range(loop_passes):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            await listener.close()
+
+
+async def test_a_server_set_to_read_only_reads_on_and_is_not_ready(cluster: Cluster) -> None:
+    await migrate(cluster.url)
+    async with a_store(cluster.url) as store:
+        await store.health.check()
+        await store._pool.ask("ALTER DATABASE postgres SET default_transaction_read_only = on")
+    async with a_store(cluster.url) as store:
+        with pytest.raises(NotWritable, match="takes no changes: it is a standby, or set to read only"):
+            await store.health.check()
+        assert await store.endpoints.next_due() is None
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,13 @@ from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 from tests.integration.test_planner_command import following
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.stores.postgres import leader_lock, planner_feed
-from cadenza.adapters.stores.postgres.leader_lock import LEADER_LOCK_KEY, PostgresLeaderLock
+from cadenza.adapters.stores.postgres import planner_feed
+from cadenza.adapters.stores.postgres.locks import leader_lock
+from cadenza.adapters.stores.postgres.locks.leader_lock import (
+    LEADER_LOCK_KEY,
+    LeasedLeaderLock,
+    PostgresLeaderLock,
+)
 from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
@@ -166,6 +171,65 @@ async def test_one_process_plans_at_a_time_and_another_goes_on_when_it_loses_its
     await asyncio.gather(*tasks, return_exceptions=True)
     assert rota.at_work == []
     assert log.events().count(ACTS) >= 4
+
+
+async def test_without_sessions_one_plans_at_a_time_and_another_goes_on_when_its_lease_runs_out(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader_lock, "RETRY_S", 0.02)
+    rota, log = Rota(), FakeLog()
+    pool = PostgresPool(database_url)
+    tasks = [
+        asyncio.create_task(
+            LeasedLeaderLock(PostgresPool(database_url), log, f"process-{number}", lease_s=1).hold(
+                rota.work(number)
+            )
+        )
+        for number in range(3)
+    ]
+    for times in range(1, 4):
+        await until(lambda times=times: rota.begun == times and len(rota.at_work) == 1)  # type: ignore[misc]
+        await asyncio.sleep(0.5)
+        assert (rota.begun, len(rota.at_work)) == (times, 1)
+        taken = "UPDATE locks SET holder = 'stranger', until = clock_timestamp() + interval '1 second'"
+        await pool.ask(taken)
+        await until(lambda: rota.at_work == [])
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert rota.at_work == []
+    assert await pool.ask("SELECT name FROM locks WHERE holder <> 'stranger'") == []
+    await pool.close()
+
+
+async def test_who_was_idle_for_longer_than_a_lease_leads_again_only_when_it_has_taken_it_again(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader_lock, "RETRY_S", 0.02)
+    rota, gate, pool = Rota(), asyncio.Event(), PostgresPool(database_url)
+    gate.set()
+
+    async def sleep(span_s: float) -> None:
+        await asyncio.sleep(span_s)
+        await gate.wait()
+
+    lock = LeasedLeaderLock(pool, FakeLog(), "idle", lease_s=0.5, sleep=sleep)
+    holding = asyncio.create_task(lock.hold(rota.work(0)))
+    await until(lambda: rota.begun == 1)
+    gate.clear()
+    other = PostgresPool(database_url)
+    taken = "UPDATE locks SET holder = 'stranger', until = clock_timestamp() + interval '1 hour'"
+    while await other.ask("SELECT FROM locks WHERE until > clock_timestamp()"):  # noqa: ASYNC110 - A row.
+        await asyncio.sleep(0.05)
+    await other.ask(taken)
+    gate.set()
+    await until(lambda: rota.at_work == [])
+    assert rota.begun == 1
+    await other.ask("DELETE FROM locks")
+    await until(lambda: rota.begun == 2)
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+    await other.close()
 
 
 async def test_a_bug_in_the_work_is_logged_and_frees_the_leader_lock(database_url: str) -> None:

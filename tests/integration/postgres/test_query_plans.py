@@ -7,11 +7,14 @@ import pytest
 from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 
 from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.stores.postgres import claim, planner_feed, sweep
 from cadenza.adapters.stores.postgres import cycle_statements as cycle
-from cadenza.adapters.stores.postgres import planner_feed
-from cadenza.adapters.stores.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, SETTLE_ORDINARY, START
+from cadenza.adapters.stores.postgres.claim_statements import BOUNDED_CLAIMS, CLAIMS
+from cadenza.adapters.stores.postgres.cycle_statements import LOCK, SETTLE, SETTLE_ORDINARY
+from cadenza.adapters.stores.postgres.engines import claim_by_key
 from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.adapters.stores.postgres.settle import settle_ordinary
+from cadenza.adapters.stores.postgres.start import START
 from cadenza.adapters.stores.sql.database import Dialect
 from cadenza.adapters.stores.sql.planning import analyses
 from cadenza.adapters.stores.sql.scheduling import catalog, endpoint_store, endpoints, jobs, run_search
@@ -21,7 +24,10 @@ from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Bench
 
 NAMES: dict[Any, tuple[str, ...]] = {
-    cycle: ("RUNS_OF_LEASES", "LEASED", "END_LEASES", "STALE", "NEXT_DUE", "REQUIREMENTS"),
+    cycle: ("RUNS_OF_LEASES",),
+    claim: ("NEXT_DUE", "NEXT_DUE_OF_OTHERS", "REQUIREMENTS"),
+    claim_by_key: ("LOCK_DUE", "LEASE"),
+    sweep: ("LEASED", "END_LEASES", "STALE", "LOCK_THEIRS", "NOTE_DEATHS"),
     endpoints: (
         "GET", "GET_LOCKED", "GET_MANY_LOCKED", "GET_JOBS", "COUNT_LIVE_UP_TO", "UPDATE_ENDPOINTS",
         "DROP_LABELS",
@@ -52,7 +58,15 @@ STATEMENTS |= {
     f"{name} of analyses": getattr(analyses, name)
     for name in ("LIST", "USAGE_BY_DAY", "REMOVE_NEXT", "DUE", "LOCK_DUE", "NOTES", "REMOVE_OLD")
 }
-STATEMENTS |= {f"CLAIM up to {bound}": claim for bound, claim in CLAIMS.items()}
+STATEMENTS |= {f"CLAIM up to {bound}": text for bound, text in CLAIMS.items()}
+STATEMENTS |= {f"CLAIM within bounds up to {bound}": text for bound, text in BOUNDED_CLAIMS.items()}
+STATEMENTS |= {
+    f"choice of up to {bound}{' within bounds' if within else ''}": claim_by_key.choice_of(
+        bound, within_bounds=within
+    ).text
+    for bound in CLAIMS
+    for within in (True, False)
+}
 STATEMENTS |= {"LOCK": LOCK, "START": START, "SETTLE": SETTLE, "SETTLE_ORDINARY": SETTLE_ORDINARY}
 EACH_WITH_EACH = re.compile(r"Join Filter: \(\w+\.id = \w+\.id\)")
 """Two steps of a statement, each as long as the batch, that are compared row by row."""
@@ -159,7 +173,7 @@ async def test_a_batch_reads_no_table_whole(database_url: str) -> None:
         await settle_ordinary(cast("Connection", recorder), ended, settled)
         ids = [claim.run_id for claim in claims]
         claiming = (
-            CLAIMS[1_024], NEW_YEAR, 500, "token", NEW_YEAR, ids, NEW_YEAR, "", 50, HURRY, CAN_RUN, "",
+            CLAIMS[1_024], NEW_YEAR, 500, "token", NEW_YEAR, ids, NEW_YEAR, "", 50, HURRY, CAN_RUN, "", "",
         )  # fmt: skip
         for statement, *values in (recorder.asked, claiming):
             lines = await store._pool.ask(f"EXPLAIN {statement}", *values)
@@ -181,7 +195,7 @@ async def test_a_claim_that_finds_nothing_reads_a_handful_of_pages(
             ids = [str(number) for number in range(500)]
             lines = await connection.fetch(
                 f"EXPLAIN (ANALYZE, BUFFERS) {CLAIMS[1_024]}",
-                NEW_YEAR, 500, "token", NEW_YEAR, ids, NEW_YEAR, "", 50, HURRY, CAN_RUN, "",
+                NEW_YEAR, 500, "token", NEW_YEAR, ids, NEW_YEAR, "", 50, HURRY, CAN_RUN, "", "",
             )  # fmt: skip
             return "\n".join(line[0] for line in lines)
 

@@ -7,10 +7,11 @@ from contextlib import AsyncExitStack
 import pytest
 from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 
-from cadenza.adapters.access.rate_limiter import SharedRateLimiter
+from cadenza.adapters.access.rate_limiter import RequestRateLimiter, SharedRateLimiter
 from cadenza.adapters.stores.postgres import settle as plain
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.access import tenants as usage
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.access.tenant import MonthlyUsage, month_of
 from cadenza.ports.access import IdempotentReply
 from cadenza.testing import FakeClock
@@ -44,6 +45,19 @@ async def test_no_window_lets_in_more_than_it_may_over_all_processes(
         assert answers.count(None) == allowance
         assert {answer for answer in answers if answer is not None} == {10}
         clock.jump(10_000)
+
+
+async def test_tokens_of_a_tenant_have_one_rate_over_all_processes(stores: list[PostgresStore]) -> None:
+    clock = FakeClock()
+    limiters = [
+        RequestRateLimiter(store.rates, clock, per_minute=60, of_tenant_per_minute=240)
+        for store in stores[:2]
+    ]
+    tokens = [Caller("north", frozenset({Scope.WRITE}), f"key:{number}") for number in range(80)]
+    answers = await asyncio.gather(*(one.take(token) for token in tokens for one in limiters))
+    assert answers.count(None) == 40
+    elsewhere = Caller("south", frozenset({Scope.WRITE}), "key:south")
+    assert await limiters[0].take(elsewhere) is None
 
 
 async def test_windows_that_have_passed_leave_no_rows(stores: list[PostgresStore]) -> None:
@@ -90,15 +104,14 @@ async def test_of_those_that_take_a_key_and_give_it_back_one_has_it_at_a_time(
 
     async def serve(store: PostgresStore) -> None:
         nonlocal holding, most, served
-        taken = await store.idempotency.begin_reply(
-            "north", "key", IdempotentReply("same", NEW_YEAR), stale_before=NEW_YEAR
-        )
+        begun = IdempotentReply("same", NEW_YEAR)
+        taken = await store.idempotency.begin_reply("north", "key", begun, stale_before=NEW_YEAR)
         if taken is None:
             holding += 1
             most, served = max(most, holding), served + 1
             await asyncio.sleep(0)
             holding -= 1
-            await store.idempotency.drop_reply("north", "key")
+            await store.idempotency.drop_reply("north", "key", begun)
 
     async def keep_serving(store: PostgresStore) -> None:
         for _ in range(40):

@@ -2,17 +2,19 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 from cadenza.adapters.stores.postgres.arrays import identity
-from cadenza.adapters.stores.postgres.cycle_statements import (
+from cadenza.adapters.stores.postgres.claim_statements import (
+    BOUNDED_CLAIMS,
     BOUNDS,
     CLAIMED_COLUMNS,
     CLAIMS,
-    NEXT_DUE,
-    REQUIREMENTS,
+    LOOKED_AT,
 )
+from cadenza.adapters.stores.postgres.engines.claim_by_key import claim_by_key
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import (
@@ -24,6 +26,7 @@ from cadenza.adapters.stores.sql.rows import (
     read_steering,
 )
 from cadenza.adapters.stores.sql.scheduling.definition import LONGEST_REMEMBERED
+from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.due import claim
 from cadenza.domain.scheduling.endpoint import Lease, restore_endpoint
@@ -52,22 +55,32 @@ class DefinitionCache:
     """The fields of endpoints that this store claimed, by key and version.
 
     A change of a definition changes the version of its endpoint too, so with the same version it is as it
-    was read.
+    was read. With each new connection it begins anew: after a failover to a standby that lagged behind,
+    versions may come again.
     """
 
     def __init__(self, pool: PostgresPool, most: int = MOST_DEFINITIONS) -> None:
         self._pool = pool
         self._most = most
         self._cache: dict[Key, tuple[int, Fields]] = {}
+        self._connections = 0
 
     async def read(self, claimed: Sequence[Claimed]) -> list[Fields | None]:
         """The fields of endpoints with these keys and versions; None for one that was deleted."""
+        self._forget_other_histories()
         found = [self._cached(*one) for one in claimed]
         missing = [one[:2] for one, fields in zip(claimed, found, strict=True) if fields is None]
         if not missing:
             return found
-        read = self._add(await self._pool.ask(READ_OWNED, *columns_of(missing)))
+        rows = await self._pool.ask(READ_OWNED, *columns_of(missing))
+        self._forget_other_histories()
+        read = self._add(rows)
         return [fields or read.get(one[:2]) for one, fields in zip(claimed, found, strict=True)]
+
+    def _forget_other_histories(self) -> None:
+        if self._connections != self._pool.connections_made:
+            self._connections = self._pool.connections_made
+            self._cache.clear()
 
     def _cached(self, tenant_id: str, endpoint_id: str, version: int) -> Fields | None:
         cached = self._cache.get((tenant_id, endpoint_id))
@@ -83,8 +96,41 @@ class DefinitionCache:
         return read
 
 
+NEXT_DUE = """
+SELECT min(n.claimable_at) FROM unnest($1::text[]) AS can (requirement), LATERAL (
+    SELECT s.claimable_at FROM endpoint_states s
+    WHERE s.requirement = can.requirement AND s.claimable_at IS NOT NULL ORDER BY s.claimable_at LIMIT 1
+) AS n
+"""
+NEXT_DUE_OF_OTHERS = f"""
+SELECT min(n.claimable_at) FROM unnest($1::text[]) AS can (requirement), LATERAL (
+    SELECT claimable_at FROM (
+        SELECT s.tenant_id, s.claimable_at, row_number() OVER (ORDER BY s.claimable_at) AS place
+        FROM endpoint_states s WHERE s.requirement = can.requirement AND s.claimable_at IS NOT NULL
+        ORDER BY s.claimable_at LIMIT {LOOKED_AT}
+    ) AS first WHERE tenant_id <> ALL ($2::text[]) OR place = {LOOKED_AT} LIMIT 1
+) AS n
+"""
+REQUIREMENTS = """
+WITH RECURSIVE present (requirement) AS (
+    (SELECT requirement FROM endpoint_states WHERE claimable_at IS NOT NULL ORDER BY requirement LIMIT 1)
+    UNION ALL
+    SELECT n.requirement FROM present, LATERAL (
+        SELECT s.requirement FROM endpoint_states s
+        WHERE s.requirement > present.requirement AND s.claimable_at IS NOT NULL
+        ORDER BY s.requirement LIMIT 1
+    ) AS n
+)
+SELECT requirement FROM present
+"""
+"""The requirements of all that can be claimed, found by jumping through the index."""
+
+UNBOUNDED_PARAMETERS = 12
+"""How many parameters a claim takes if no tenant has a bound."""
 SHARES_AT_ONCE = 50
 """How many tenants get a share of a requirement in one claim."""
+LOOKED_AT_IN_ROTATION = 200
+"""How many tenants are looked at when a backlog hides what others have due."""
 
 
 class ClaimRequest(NamedTuple):
@@ -93,8 +139,9 @@ class ClaimRequest(NamedTuple):
     now: datetime
     horizon: datetime
     lease_until: datetime
-    limit: int
+    limits: ClaimShares
     can_run: Collection[str] | None
+    holder: str | None = None
 
 
 async def requirements_of(pool: PostgresPool, can_run: Collection[str] | None) -> list[str]:
@@ -104,9 +151,13 @@ async def requirements_of(pool: PostgresPool, can_run: Collection[str] | None) -
     return [row[0] for row in await pool.ask(REQUIREMENTS)]
 
 
-async def next_due(pool: PostgresPool, can_run: Collection[str] | None) -> datetime | None:
-    """The earliest moment at which something can be claimed."""
-    soonest: datetime | None = (await pool.ask(NEXT_DUE, await requirements_of(pool, can_run)))[0][0]
+async def next_due(
+    pool: PostgresPool, can_run: Collection[str] | None, without: Collection[str]
+) -> datetime | None:
+    """The earliest moment at which something can be claimed of others than these tenants."""
+    requirements = await requirements_of(pool, can_run)
+    asked = (NEXT_DUE_OF_OTHERS, requirements, list(without)) if without else (NEXT_DUE, requirements)
+    soonest: datetime | None = (await pool.ask(*asked))[0][0]
     return soonest
 
 
@@ -134,7 +185,7 @@ class PostgresClaimer:
 
         Rows that an earlier claim leased and could not read come first, until their lease expires.
         """
-        limit = max(0, min(wanted.limit, BOUNDS[-1]))
+        limit = max(0, min(wanted.limits.limit, BOUNDS[-1]))
         unread = [one for one in self._unread if one.batch.wanted.lease_until > wanted.now]
         leased, self._unread = unread[:limit], unread[limit:]
         return await self._claims(leased or await self._lease(wanted, limit))
@@ -157,8 +208,9 @@ class PostgresClaimer:
             return []
         last_requirement, last_tenant = self._last_served
         batch = LeaseBatch(self._ids.new(), [self._ids.new() for _ in range(limit)], wanted)
-        rows: Sequence[Row] = await self._pool.ask(
-            CLAIMS[next(bound for bound in BOUNDS if limit <= bound)],
+        bounds = wanted.limits.bounds
+        rows: Sequence[Row] = await self._claim_rows(
+            next(bound for bound in BOUNDS if limit <= bound),
             wanted.horizon,
             limit,
             batch.token,
@@ -166,18 +218,29 @@ class PostgresClaimer:
             batch.run_ids,
             wanted.now,
             last_tenant,
-            min(limit, SHARES_AT_ONCE),
+            LOOKED_AT_IN_ROTATION if bounds else min(limit, SHARES_AT_ONCE),
             self._backlog,
             can_run,
             last_requirement,
+            wanted.holder or batch.token,
+            *((list(bounds), list(bounds.values())) if bounds else ()),
         )
-        self._idle, self._backlog = not rows, len(rows) == limit
-        if rows and rows[0][-1]:
+        if rows[0][-1]:
             self._last_served = (rows[0][-1][0], rows[0][-1][1])
-        return [Leased(batch, row) for row in rows]
+        leased = [Leased(batch, row) for row in rows if row[0] is not None]
+        self._idle, self._backlog = not leased, len(leased) == limit
+        return leased
+
+    async def _claim_rows(self, bound: int, *parameters: Any) -> Sequence[Row]:
+        """The rows of a claim; the last column of the first says who was served last."""
+        within_bounds = len(parameters) > UNBOUNDED_PARAMETERS
+        if self._pool.profile.claims_in_one_statement:
+            return await self._pool.ask((BOUNDED_CLAIMS if within_bounds else CLAIMS)[bound], *parameters)
+        work = partial(claim_by_key, bound=bound, within_bounds=within_bounds, parameters=parameters)
+        return await self._pool.write(work)
 
     async def _any_due(self, horizon: datetime, can_run: Sequence[str]) -> bool:
-        soonest = await next_due(self._pool, can_run)
+        soonest = await next_due(self._pool, can_run, ())
         return soonest is not None and soonest <= horizon
 
 

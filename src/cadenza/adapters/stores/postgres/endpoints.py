@@ -1,13 +1,13 @@
 """Endpoints, their claims and their runs on PostgreSQL."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
 from cadenza.adapters.stores.postgres import cycle_statements as sql
 from cadenza.adapters.stores.postgres.claim import ClaimRequest, PostgresClaimer, next_due
-from cadenza.adapters.stores.postgres.listen_notify import NotificationListener
-from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
+from cadenza.adapters.stores.postgres.listen_notify import WakeupsByNotification
+from cadenza.adapters.stores.postgres.partitions import delete_runs, drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.settle import finalize, with_turns_and_alerts
 from cadenza.adapters.stores.postgres.start import start
@@ -16,6 +16,7 @@ from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, 
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch
 from cadenza.adapters.stores.wakeup import EventWakeup
+from cadenza.domain.access.places import NO_BOUNDS, ClaimShares
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
@@ -27,7 +28,7 @@ class PostgresEndpoints(SqlEndpoints):
     """Endpoints, their claims and the commits that open and close their runs."""
 
     def __init__(
-        self, pool: PostgresPool, tables: EndpointTables, *, ids: Ids, listener: NotificationListener
+        self, pool: PostgresPool, tables: EndpointTables, *, ids: Ids, listener: WakeupsByNotification
     ) -> None:
         super().__init__(pool, tables)
         self._pool = pool
@@ -42,9 +43,12 @@ class PostgresEndpoints(SqlEndpoints):
         within: timedelta,
         lease_until: datetime,
         limit: int,
+        bounds: Mapping[str, int] = NO_BOUNDS,
         can_run: Collection[str] | None = None,
+        holder: str | None = None,
     ) -> list[Claim]:
-        return await self._claimer.claim(ClaimRequest(now, now + within, lease_until, limit, can_run))
+        wanted = ClaimRequest(now, now + within, lease_until, ClaimShares(limit, bounds), can_run, holder)
+        return await self._claimer.claim(wanted)
 
     async def start(self, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
         return await start(self._pool, claims, decide)
@@ -66,8 +70,15 @@ class PostgresEndpoints(SqlEndpoints):
         work = partial(sweep, now=now, limit=limit, rules=rules, tables=self._endpoint_tables, ids=self._ids)
         return await self._pool.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
 
-    async def next_due(self, can_run: Collection[str] | None = None) -> datetime | None:
-        return await next_due(self._pool, can_run)
+    async def next_due(
+        self, can_run: Collection[str] | None = None, *, without: Collection[str] = ()
+    ) -> datetime | None:
+        return await next_due(self._pool, can_run, without)
+
+    async def database_time(self) -> datetime:
+        ((now,),) = await self._pool.ask("SELECT clock_timestamp()")
+        assert isinstance(now, datetime)
+        return now
 
     def listen(self) -> EventWakeup:
         return self._listener.listen()
@@ -81,5 +92,7 @@ class PostgresRuns(SqlRuns):
         self._pool = pool
 
     async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
+        if not self._pool.profile.partitions:
+            return await delete_runs(self._pool, now=now, **retention._asdict())
         await ensure_partitions(self._pool, now)
         return await drop_runs(self._pool, now=now, **retention._asdict())

@@ -4,10 +4,12 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+import asyncpg
+
 from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.agents.turns import notified_user
-from cadenza.adapters.stores.sql.database import CHANNEL, NOTIFY, WORKERS
+from cadenza.adapters.stores.sql.database import CHANNEL, KEYS, NOTIFY, tenant_with_due
 from cadenza.adapters.stores.wakeup import EventWakeup, UserWakeups, Wakeups
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
@@ -19,35 +21,70 @@ CHECK_INTERVAL_S = 30.0
 CHECK_TIMEOUT_S = 5.0
 
 
-class NotificationListener:
+class WakeupsByNotification:
+    """The wake-ups of a store's loops, and what a notification says to them."""
+
+    def __init__(self) -> None:
+        self._wakeups = Wakeups()
+        self._user_wakeups = UserWakeups()
+        self.hears = False
+        """Whether notifications were seen to arrive on the connection that listens now."""
+        self.key_removals = 0
+        """How often keys may have been deleted."""
+
+    def listen(self) -> EventWakeup:
+        """A new wake-up for one loop; the first one starts listening."""
+        wakeup = self._wakeups.listen()
+        self.start()
+        return wakeup
+
+    def on_new_delivery(self, user: UserKey, callback: Callback) -> Callback:
+        """Call back when a delivery for a user is added; call the answer to unsubscribe."""
+        self.start()
+        return self._user_wakeups.listen(user, callback)
+
+    def start(self) -> None:
+        """Listen from now on; safe to call again."""
+
+    async def close(self) -> None:
+        """Stop listening."""
+
+    def wake_all(self) -> None:
+        """Wake all loops: notifications may have been missed."""
+        self.key_removals += 1
+        self._wakeups.notify()
+        self._user_wakeups.notify_all()
+
+    def notified(self, payload: object) -> None:
+        """Wake those whom a notification is about."""
+        if payload == KEYS:
+            self.key_removals += 1
+        elif not isinstance(payload, str):
+            return
+        elif (tenant_id := tenant_with_due(payload)) is not None:
+            self._wakeups.notify([tenant_id])
+        elif (user := notified_user(payload)) is not None:
+            self._user_wakeups.notify([user])
+
+
+class NotificationListener(WakeupsByNotification):
     """Wakes loops of this process when PostgreSQL notifies it, and reconnects when the connection is lost.
 
-    It regularly notifies itself as a check. Behind a pooler in transaction mode notifications do not
-    arrive: that is logged once, and workers rely on polling.
+    It regularly notifies itself as a check, and reconnects when that does not arrive any more, or when the
+    connection does not answer either, as it may be one to a server that is gone. Behind a pooler in
+    transaction mode notifications do not arrive: that is logged once, and workers rely on polling.
     """
 
     def __init__(self, pool: PostgresPool, log: Logger, name: str) -> None:
+        super().__init__()
         self.check_interval_s = CHECK_INTERVAL_S
         self.check_timeout_s = CHECK_TIMEOUT_S
         self._pool = pool
         self._log = log
         self._own_check = f"check {name}"
-        self._wakeups = Wakeups()
-        self._user_wakeups = UserWakeups()
         self._check_arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._warned = False
-
-    def listen(self) -> EventWakeup:
-        """A new wake-up for one loop; the first one starts listening."""
-        wakeup = self._wakeups.listen()
-        self._start()
-        return wakeup
-
-    def on_new_delivery(self, user: UserKey, callback: Callback) -> Callback:
-        """Call back when a delivery for a user is added; call the answer to unsubscribe."""
-        self._start()
-        return self._user_wakeups.listen(user, callback)
 
     async def close(self) -> None:
         """Stop listening."""
@@ -56,7 +93,8 @@ class NotificationListener:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Listen from now on; safe to call again."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._listen())
 
@@ -75,19 +113,29 @@ class NotificationListener:
             with translated_errors(self._pool.address):
                 connection.add_termination_listener(lambda _: lost.set())
                 await connection.add_listener(CHANNEL, self._notified)
-            # Notifications may have been missed while the connection was down.
-            self._wakeups.notify()
-            self._user_wakeups.notify_all()
-            while not await _within(self.check_interval_s, lost):
-                await self._check()
+            self.wake_all()
+            while await self._is_of_use(connection) and not await _within(self.check_interval_s, lost):
+                pass
         finally:
+            self.hears = False
             connection.terminate()
         raise Unavailable(f"The connection to {self._pool.address} was lost.")
+
+    async def _is_of_use(self, connection: "asyncpg.Connection[asyncpg.Record]") -> bool:
+        """Whether notifications arrive on this connection, or never did although it answers."""
+        heard = self.hears
+        await self._check()
+        if heard or self.hears:
+            return self.hears
+        with translated_errors(self._pool.address):
+            await connection.execute("SELECT 1", timeout=self.check_timeout_s)
+        return True
 
     async def _check(self) -> None:
         self._check_arrived.clear()
         await self._pool.ask(NOTIFY, self._own_check)
-        if await _within(self.check_timeout_s, self._check_arrived):
+        self.hears = await _within(self.check_timeout_s, self._check_arrived)
+        if self.hears:
             self._warned = False
         else:
             self._warn(f"{self._pool.address} does not pass notifications on.")
@@ -95,10 +143,8 @@ class NotificationListener:
     def _notified(self, _connection: Any, _pid: int, _channel: str, payload: object) -> None:
         if payload == self._own_check:
             self._check_arrived.set()
-        elif payload == WORKERS:
-            self._wakeups.notify()
-        elif isinstance(payload, str) and (user := notified_user(payload)) is not None:
-            self._user_wakeups.notify([user])
+        else:
+            self.notified(payload)
 
     def _warn(self, problem: str) -> None:
         if not self._warned:
@@ -108,7 +154,8 @@ class NotificationListener:
 
 async def _within(span_s: float, event: asyncio.Event) -> bool:
     with suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), span_s)
+        async with asyncio.timeout(span_s):
+            await event.wait()
     return event.is_set()
 
 
@@ -133,8 +180,6 @@ async def notifications_arrive(
         with translated_errors(pool.address):
             await connection.add_listener(CHANNEL, received)
         await pool.ask(NOTIFY, payload)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(arrived.wait(), within_s)
+        return await _within(within_s, arrived)
     finally:
         connection.terminate()
-    return arrived.is_set()

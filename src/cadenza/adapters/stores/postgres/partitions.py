@@ -17,14 +17,21 @@ PARTITIONS = """
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = 'runs'::regclass AND c.relname <> 'runs_default' ORDER BY c.relname
 """
+# A query of the catalog's table: to_regclass answers from a cache that does not know what others just made.
+HAS_PARTITION = """
+    SELECT EXISTS (
+        SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = 'runs'::regclass AND c.relname = $1)
+"""
 DELETE_OLD = (
-    "DELETE FROM runs_default WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM runs_default WHERE finished_at < $1 LIMIT $2))"
+    "DELETE FROM {0} WHERE (tenant_id, endpoint_id, id) IN"
+    " (SELECT tenant_id, endpoint_id, id FROM {0} WHERE finished_at < $1 LIMIT $2)"
 )
 DELETE_OLDEST = (
-    "DELETE FROM runs_default WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM runs_default ORDER BY finished_at LIMIT $1))"
+    "DELETE FROM {0} WHERE (tenant_id, endpoint_id, id) IN"
+    " (SELECT tenant_id, endpoint_id, id FROM {0} ORDER BY finished_at LIMIT $1)"
 )
+COUNT = "SELECT count(*) FROM {0}"
 
 
 class Partition(NamedTuple):
@@ -41,6 +48,8 @@ class Partition(NamedTuple):
 
 
 DEFAULT = Partition("runs_default", -1)
+WHOLE = Partition("runs", -1)
+"""All runs, where they are not partitioned."""
 
 
 async def ensure_partitions(pool: PostgresPool, now: datetime) -> list[str]:
@@ -49,9 +58,13 @@ async def ensure_partitions(pool: PostgresPool, now: datetime) -> list[str]:
     Without them nothing fails: runs then go to the default partition, and are
     moved from there when the partition of their day is created.
     """
+    return [_name(day) for day in days_ahead(now) if await pool.write(partial(make_partition, day=day))]
+
+
+def days_ahead(now: datetime) -> list[date]:
+    """The days that should have a partition."""
     today = now.astimezone(UTC).date()
-    days = [today + timedelta(days=ahead) for ahead in range(DAYS_AHEAD + 1)]
-    return [_name(day) for day in days if await pool.write(partial(_ensure, day=day))]
+    return [today + timedelta(days=ahead) for ahead in range(DAYS_AHEAD + 1)]
 
 
 async def drop_runs(
@@ -65,30 +78,40 @@ async def drop_runs(
     if max_age is not None:
         oldest = now - max_age
         deleted += await pool.write(partial(_drop_older, oldest=oldest))
-        delete = partial(_delete, statement=DELETE_OLD, arguments=(oldest, BATCH))
-        while rows := await pool.write(delete):
-            deleted += rows
+        deleted += await _delete_older(pool, DEFAULT, oldest)
     if max_count is not None:
         deleted += await pool.write(partial(_drop_surplus, max_count=max_count))
-        deleted += await _trim_default(pool, max_count)
+        deleted += await _trim(pool, DEFAULT, max_count)
     return deleted
+
+
+async def delete_runs(
+    pool: PostgresPool, *, now: datetime, max_age: timedelta | None = None, max_count: int | None = None
+) -> int:
+    """Delete runs that are older than `max_age`, and the oldest beyond `max_count`, row by row; how many.
+
+    It is for a table that is not partitioned. Each batch is a commit of its own.
+    """
+    deleted = 0 if max_age is None else await _delete_older(pool, WHOLE, now - max_age)
+    return deleted + (0 if max_count is None else await _trim(pool, WHOLE, max_count))
 
 
 def _name(day: date) -> str:
     return f"runs_{day:%Y%m%d}"
 
 
-async def _ensure(connection: Connection, day: date) -> bool:
+async def make_partition(connection: Connection, day: date) -> bool:
     """Create a day's partition, unless it exists, and move the runs of that day into it."""
     name, start, end = _name(day), f"{day}T00:00:00Z", f"{day + timedelta(days=1)}T00:00:00Z"
-    if await connection.fetchval("SELECT to_regclass($1)", name) is not None:
+    if await connection.fetchval(HAS_PARTITION, name):
         return False
     await connection.execute(f"SELECT pg_advisory_xact_lock({PARTITIONS_LOCK})")
-    if await connection.fetchval("SELECT to_regclass($1)", name) is not None:
+    if await connection.fetchval(HAS_PARTITION, name):
         return False
+    # To attach takes this lock; to take a weaker one before could end in a deadlock.
     await connection.execute(
         f"""{LOCK_TIMEOUT};
-        LOCK TABLE runs_default IN EXCLUSIVE MODE;
+        LOCK TABLE runs_default IN ACCESS EXCLUSIVE MODE;
         CREATE TABLE {name} (LIKE runs INCLUDING DEFAULTS);
         WITH moved AS (
             DELETE FROM runs_default WHERE finished_at >= '{start}' AND finished_at < '{end}' RETURNING *
@@ -132,16 +155,25 @@ async def _count(connection: Connection, partition: Partition) -> int:
     """The database's estimate, which is only ever too low; a partition without one is small."""
     if partition.estimate >= 0:
         return partition.estimate
-    counted: int = await connection.fetchval(f"SELECT count(*) FROM {partition.name}")
+    counted: int = await connection.fetchval(COUNT.format(partition.name))
     return counted
 
 
-async def _trim_default(pool: PostgresPool, max_count: int) -> int:
-    surplus = await pool.write(partial(_count, partition=DEFAULT)) - max_count
+async def _delete_older(pool: PostgresPool, partition: Partition, oldest: datetime) -> int:
+    delete = partial(_delete, statement=DELETE_OLD.format(partition.name), arguments=(oldest, BATCH))
     deleted = 0
+    while rows := await pool.write(delete):
+        deleted += rows
+    return deleted
+
+
+async def _trim(pool: PostgresPool, partition: Partition, max_count: int) -> int:
+    """Delete the oldest rows beyond a number."""
+    surplus = await pool.write(partial(_count, partition=partition)) - max_count
+    statement, deleted = DELETE_OLDEST.format(partition.name), 0
     while deleted < surplus:
         batch = min(BATCH, surplus - deleted)
-        deleted += await pool.write(partial(_delete, statement=DELETE_OLDEST, arguments=(batch,)))
+        deleted += await pool.write(partial(_delete, statement=statement, arguments=(batch,)))
     return deleted
 
 

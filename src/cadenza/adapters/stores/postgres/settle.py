@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from cadenza.adapters.stores.common import Closed
 from cadenza.adapters.stores.postgres.arrays import SEPARATOR, arrays_or_shared, identity
+from cadenza.adapters.stores.postgres.claim_statements import COUNTER_COLUMNS
 from cadenza.adapters.stores.postgres.cycle_statements import (
-    COUNTER_COLUMNS,
     HELD_BY_ROW,
     LOCK,
     OUTCOME_COLUMNS,
@@ -138,7 +138,7 @@ async def finalize(pool: PostgresPool, batch: CompletedBatch) -> list[SettledRun
         for completion in batch.completions
     ]
     settled: list[SettledRun | None] = [one.settled for one in held]
-    as_claimed = partial(_settle_as_claimed, held=held, batch=batch)
+    as_claimed = partial(_settle_as_claimed, held=held, batch=batch, at_places=pool.profile.row_places)
     if await pool.try_write(with_turns_and_alerts(as_claimed, lambda done: settled if done else [])):
         return settled
     return await pool.write(
@@ -147,11 +147,11 @@ async def finalize(pool: PostgresPool, batch: CompletedBatch) -> list[SettledRun
 
 
 async def _settle_as_claimed(
-    connection: Connection, held: Sequence[SettledVersion], batch: CompletedBatch
+    connection: Connection, held: Sequence[SettledVersion], batch: CompletedBatch, *, at_places: bool
 ) -> bool:
     """Settle all of it as it was claimed; False if anything has changed: then it must be rolled back."""
     settled = [one.settled for one in held]
-    if all_ordinary(batch.completions, settled):
+    if at_places and all_ordinary(batch.completions, settled):
         return await settle_ordinary(connection, batch.completions, settled)
     if len(await write_settled(connection, held, batch.ids)) < len(held):
         return False

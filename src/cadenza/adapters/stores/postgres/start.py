@@ -4,14 +4,42 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cadenza.adapters.stores.postgres.arrays import identity
-from cadenza.adapters.stores.postgres.cycle_statements import START
+from cadenza.adapters.stores.postgres.cycle_statements import CLAIM_COLUMNS, IS_AS_CLAIMED, SAME
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.sql.given_rows import columns_of
+from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import VERSION, Row, holds_lease, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET_MANY_LOCKED
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.scheduling import RecheckClaim
+
+STARTED_COLUMNS = (*CLAIM_COLUMNS, "slot", "due_at", "source", "started_at", "starts")
+PLACE = "s.ctid::text"
+START = f"""
+WITH locked AS MATERIALIZED (
+    SELECT g.id, s.run_id = g.id AND s.version = g.version AS unchanged
+    FROM {parameter_table("g", *CLAIM_COLUMNS, first=2)} JOIN endpoint_states s ON {SAME}
+    ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s
+), agreed AS MATERIALIZED (
+    SELECT count(*) FILTER (WHERE unchanged) AS count FROM locked
+), started AS (
+    UPDATE endpoint_states s
+    SET run_slot = g.slot, run_due_at = g.due_at, run_source = g.source, run_started_at = g.started_at
+    FROM {parameter_table("g", *STARTED_COLUMNS, first=2)}
+    WHERE {IS_AS_CLAIMED} AND g.starts AND (SELECT count FROM agreed) >= $1::int
+    RETURNING g.id, {PLACE} AS place
+)
+SELECT id, NULL AS place FROM locked WHERE unchanged UNION ALL SELECT id, place FROM started
+"""
+"""Parameters: how many must be unchanged for anything to be written, and the columns of `STARTED_COLUMNS`.
+Returns the runs whose endpoints have not changed, and then, once more, those that were written, with their
+new places: a join of the two would compare each with each.
+
+It comes just before a run, so it is one round trip; settling comes after, and takes a transaction.
+"""
+
+START_BY_KEY = START.replace(PLACE, "'0'")
+"""Where rows have no places."""
 
 
 async def start(pool: PostgresPool, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
@@ -19,14 +47,19 @@ async def start(pool: PostgresPool, claims: Sequence[Claim], decide: RecheckClai
     if not claims:
         return []
     answers = [decide(held.endpoint, held) for held in claims]
-    rows = await pool.ask(START, len(answers), *columns_of(map(_started, answers)))
+    rows = await pool.ask(_statement(pool), len(answers), *columns_of(map(_started, answers)))
     if sum(place is None for _, place in rows) == len(answers):
         return _moved(answers, rows)
-    return await pool.write(lambda connection: _start_fresh(connection, claims, decide))
+    statement = _statement(pool)
+    return await pool.write(lambda connection: _start_fresh(connection, claims, decide, statement=statement))
+
+
+def _statement(pool: PostgresPool) -> str:
+    return START if pool.profile.row_places else START_BY_KEY
 
 
 async def _start_fresh(
-    connection: Connection, claims: Sequence[Claim], decide: RecheckClaim
+    connection: Connection, claims: Sequence[Claim], decide: RecheckClaim, *, statement: str
 ) -> list[Recheck | None]:
     found = await connection.fetch(GET_MANY_LOCKED, *columns_of({held.key for held in claims}))
     rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
@@ -34,7 +67,7 @@ async def _start_fresh(
     going_on = [_started(answer) for answer in answers if answer is not None]
     if not going_on:
         return answers
-    return _moved(answers, await connection.fetch(START, 0, *columns_of(going_on)))
+    return _moved(answers, await connection.fetch(statement, 0, *columns_of(going_on)))
 
 
 def _moved(answers: Iterable[Recheck | None], rows: Iterable[Row]) -> list[Recheck | None]:

@@ -1,10 +1,11 @@
 """The lanes of daily users on PostgreSQL: advisory locks that end with their session."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from math import ceil
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
+from zlib import crc32
 
 import asyncpg
 
@@ -43,23 +44,71 @@ COMMAND_TIMEOUT_S = 5.0
 Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 
-class _Locks(NamedTuple):
-    """Which processes take part, and which holds each lane, by the processes of their sessions."""
+class LaneHolders(NamedTuple):
+    """Which processes take part, and which holds each lane."""
 
-    members: dict[int, int]
+    members: dict[int | str, int]
     """The `max_concurrency` of each."""
-    holders: dict[int, int]
+    holders: dict[int, int | str]
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[int, int]]) -> "_Locks":
-        members: dict[int, int] = {}
-        holders: dict[int, int] = {}
+    def of(cls, rows: Iterable[tuple[int, int | str]]) -> "LaneHolders":
+        members: dict[int | str, int] = {}
+        holders: dict[int, int | str] = {}
         for number, process in rows:
             if number >= FIRST_MEMBER:
                 members[process] = number - FIRST_MEMBER
             else:
                 holders[number] = process
         return cls(members, holders)
+
+
+class LaneLocks(Protocol):
+    """The locks of one process on lanes, until they are lost."""
+
+    me: int | str
+    lost: asyncio.Event
+
+    async def join(self, most: int) -> None:
+        """Take part; waits a while for a stand-in to make way."""
+        ...
+
+    async def all_held(self) -> LaneHolders:
+        """Who holds what."""
+        ...
+
+    async def take(self, lanes: list[int]) -> set[int]:
+        """Take those of these that are free."""
+        ...
+
+    async def release(self, lanes: list[int]) -> None:
+        """Release these."""
+        ...
+
+
+class SessionLocks:
+    """Advisory locks of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self.me: int | str = session.get_server_pid()
+        self.lost = asyncio.Event()
+        self._session = session
+        session.add_termination_listener(lambda _: self.lost.set())
+
+    async def join(self, most: int) -> None:
+        await self._session.fetchval(SHARE_SERVED, SERVED_CLASS, timeout=COMMAND_TIMEOUT_S)
+        await self._session.fetchval(JOIN, LOCK_CLASS, FIRST_MEMBER + most, timeout=COMMAND_TIMEOUT_S)
+
+    async def all_held(self) -> LaneHolders:
+        rows = await self._session.fetch(LOCKS, LOCK_CLASS, timeout=COMMAND_TIMEOUT_S)
+        return LaneHolders.of((row[0], row[1]) for row in rows)
+
+    async def take(self, lanes: list[int]) -> set[int]:
+        rows = await self._session.fetch(TAKE, LOCK_CLASS, lanes, timeout=COMMAND_TIMEOUT_S)
+        return {row[0] for row in rows}
+
+    async def release(self, lanes: list[int]) -> None:
+        await self._session.fetch(RELEASE, LOCK_CLASS, lanes, timeout=COMMAND_TIMEOUT_S)
 
 
 class PostgresLanes:
@@ -86,36 +135,46 @@ class PostgresLanes:
         """Hold a fair share until cancelled."""
         while True:
             try:
-                await self._hold_once(server)
+                with translated_errors(self._pool.address):
+                    await self._hold_once(server)
             except Unavailable as problem:
                 persists = self._outage.failed(asyncio.get_running_loop().time()) is not None
                 log = self._log.warning if persists else self._log.debug
                 log("the lanes of daily users are not available", part="daily-lanes", problem=problem.message)
-            await asyncio.sleep(self._retry_s)
+            await self._sleep(self._retry_s)
+
+    async def _sleep(self, span_s: float) -> None:
+        await asyncio.sleep(span_s)
 
     async def _hold_once(self, server: LaneServer) -> None:
         """One session, from joining to its end; returns at once if other settings are in use."""
-        with translated_errors(self._pool.address):
-            session = await self._pool.connect()
-            lost = asyncio.Event()
-            session.add_termination_listener(lambda _: lost.set())
-            try:
-                if await self._join(session):
-                    while not lost.is_set():
-                        await self._take_share(session, server)
-                        with suppress(TimeoutError):
-                            await asyncio.wait_for(lost.wait(), self._retry_s)
-                    raise Unavailable(f"The connection to {self._pool.address} was lost.")
-            finally:
-                self._leaving.clear()
-                server.serve(())
-                session.terminate()
+        session = await self._pool.connect()
+        try:
+            await self._hold_locks(SessionLocks(session), server)
+        finally:
+            session.terminate()
 
-    async def _join(self, session: Session) -> bool:
+    async def _hold_locks(self, locks: LaneLocks, server: LaneServer) -> None:
+        try:
+            if await self._join(locks):
+                while not locks.lost.is_set():
+                    await self._take_share(locks, server)
+                    await self._wait(locks)
+                raise Unavailable(f"The connection to {self._pool.address} was lost.")
+        finally:
+            self._leaving.clear()
+            server.serve(())
+
+    async def _wait(self, locks: LaneLocks) -> None:
+        """Wait until it is time to look again, or the locks are lost."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._retry_s):
+                await locks.lost.wait()
+
+    async def _join(self, locks: LaneLocks) -> bool:
         """Take part, unless other processes have another `max_concurrency`, with which lanes would differ."""
-        await session.fetchval(SHARE_SERVED, SERVED_CLASS, timeout=COMMAND_TIMEOUT_S)
-        await session.fetchval(JOIN, LOCK_CLASS, FIRST_MEMBER + self._most, timeout=COMMAND_TIMEOUT_S)
-        others = set((await self._locks(session)).members.values()) - {self._most}
+        await locks.join(self._most)
+        others = set((await locks.all_held()).members.values()) - {self._most}
         if others and not self._conflict_logged:
             self._log.warning(
                 "other processes serve daily users with another CADENZA_MAX_CONCURRENCY; this one waits",
@@ -125,22 +184,22 @@ class PostgresLanes:
         self._conflict_logged = bool(others)
         return not others
 
-    async def _take_share(self, session: Session, server: LaneServer) -> None:
+    async def _take_share(self, locks: LaneLocks, server: LaneServer) -> None:
         """Take free lanes up to the fair share, and release those above it."""
-        locks, me = await self._locks(session), session.get_server_pid()
-        mine = {lane for lane, holder in locks.holders.items() if holder == me}
-        equals = sum(most == self._most for most in locks.members.values())
+        held = await locks.all_held()
+        mine = {lane for lane, holder in held.holders.items() if holder == locks.me}
+        equals = sum(most == self._most for most in held.members.values())
         fair = ceil(self._of / max(1, equals))
         self._leaving &= mine
         self._choose_leaving(mine, fair)
         if len(mine) < fair:
-            mine |= await self._take(session, locks, fair - len(mine))
+            mine |= await self._take(locks, held, fair - len(mine))
         server.serve(mine - self._leaving, self._leaving)
         done = set(server.done_with(self._leaving))
         if done:
             self._leaving -= done
             server.serve(mine - self._leaving - done, self._leaving)
-            await self._release(session, done)
+            await locks.release(sorted(done))
         self._log_share(len(mine - done))
         self._note_available()
 
@@ -155,20 +214,11 @@ class PostgresLanes:
         for lane in sorted(self._leaving)[: max(0, fair - len(served))]:
             self._leaving.discard(lane)
 
-    async def _take(self, session: Session, locks: _Locks, count: int) -> set[int]:
+    async def _take(self, locks: LaneLocks, held: LaneHolders, count: int) -> set[int]:
         """Take so many free lanes; each process begins elsewhere, so that they seldom want the same."""
-        begin = session.get_server_pid()
-        free = sorted(set(range(self._of)) - set(locks.holders), key=lambda lane: (lane - begin) % self._of)
-        rows = await session.fetch(TAKE, LOCK_CLASS, free[:count], timeout=COMMAND_TIMEOUT_S) if free else []
-        return {row[0] for row in rows}
-
-    async def _release(self, session: Session, done: set[int]) -> None:
-        """Release these lanes for other processes."""
-        await session.fetch(RELEASE, LOCK_CLASS, list(done), timeout=COMMAND_TIMEOUT_S)
-
-    async def _locks(self, session: Session) -> _Locks:
-        rows = await session.fetch(LOCKS, LOCK_CLASS, timeout=COMMAND_TIMEOUT_S)
-        return _Locks.of((row[0], row[1]) for row in rows)
+        begin = locks.me if isinstance(locks.me, int) else crc32(locks.me.encode())
+        free = sorted(set(range(self._of)) - set(held.holders), key=lambda lane: (lane - begin) % self._of)
+        return await locks.take(free[:count]) if free else set()
 
     def _log_share(self, held: int) -> None:
         if held != self._logged:
@@ -184,18 +234,24 @@ class StandInLanes(PostgresLanes):
     """
 
     async def _hold_once(self, server: LaneServer) -> None:
-        with translated_errors(self._pool.address):
-            session = await self._pool.connect()
-            try:
-                taken = await session.fetchval(TAKE_SERVED, SERVED_CLASS, timeout=COMMAND_TIMEOUT_S)
-                self._note_available()
-                self._log_share(self._of if taken else 0)
-                if taken:
-                    server.serve(range(self._of))
-                    await self._until_wanted(session)
-            finally:
-                server.serve(())
-                session.terminate()
+        session = await self._pool.connect()
+        try:
+            taken = await session.fetchval(TAKE_SERVED, SERVED_CLASS, timeout=COMMAND_TIMEOUT_S)
+            await self._serve_if(taken, self._until_wanted(session), server)
+        finally:
+            session.terminate()
+
+    async def _serve_if(self, taken: object, wanted: Coroutine[Any, Any, None], server: LaneServer) -> None:
+        """Serve everything, if the lock was taken, until another process wants it."""
+        self._note_available()
+        self._log_share(self._of if taken else 0)
+        try:
+            if taken:
+                server.serve(range(self._of))
+                await wanted
+        finally:
+            wanted.close()
+            server.serve(())
 
     async def _until_wanted(self, session: Session) -> None:
         """Return when a process with a target waits for the lock."""

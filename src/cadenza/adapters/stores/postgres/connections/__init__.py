@@ -1,0 +1,1 @@
+"""How connections to PostgreSQL are made."""

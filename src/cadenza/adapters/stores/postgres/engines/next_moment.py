@@ -1,0 +1,56 @@
+"""When a process that works alone on a database has something to do next, in one statement."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.domain.daily.rules import SHARDS
+from cadenza.domain.scheduling.abandon import Trial, tried_requirements
+
+NEXT_MOMENT = f"""
+SELECT least(
+    (
+        SELECT min(n.claimable_at) FROM unnest($1::text[]) AS can (requirement), LATERAL (
+            SELECT s.claimable_at FROM endpoint_states s
+            WHERE s.requirement = can.requirement AND s.claimable_at IS NOT NULL
+            ORDER BY s.claimable_at LIMIT 1
+        ) AS n
+    ),
+    (
+        SELECT min(l.until) FROM leases l
+        WHERE EXISTS (SELECT FROM endpoint_states s WHERE s.lease_token = l.token)
+    ),
+    (SELECT min(tidy_at) FROM endpoint_states WHERE tidy_at IS NOT NULL),
+    (SELECT min(at) FROM looks WHERE $2),
+    (SELECT min(due_at) FROM alerts WHERE $3 AND due_at IS NOT NULL),
+    (
+        SELECT min(n.next_cutoff) - $4::interval
+        FROM generate_series(0, {SHARDS - 1}) AS one (shard), LATERAL (
+            SELECT u.next_cutoff FROM daily_users u WHERE u.shard = one.shard
+            ORDER BY u.next_cutoff LIMIT 1
+        ) AS n WHERE $4 IS NOT NULL
+    )
+)
+"""
+"""The first of: the next endpoint that can be claimed, the end of a lease that protects a run, a hint that
+expires unserved, an analysis, an alert, the opening of a daily window."""
+
+
+class WorkOfProcess(NamedTuple):
+    """What a process does, and must be there for."""
+
+    can_run: Collection[str]
+    """The requirements of the targets that it runs."""
+    plans: bool = True
+    sends_alerts: bool = False
+    daily_window: timedelta | None = None
+    """How long before their cutoffs it serves daily users; None if it does not."""
+
+
+async def next_moment(pool: PostgresPool, work: WorkOfProcess) -> datetime | None:
+    """The earliest moment at which the process has something to do; None if none is known."""
+    required = [*work.can_run, *tried_requirements(work.can_run, *Trial)]
+    rows = await pool.read(NEXT_MOMENT, required, work.plans, work.sends_alerts, work.daily_window)
+    moment: datetime | None = rows[0][0]
+    return moment

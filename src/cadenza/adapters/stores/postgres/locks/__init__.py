@@ -1,0 +1,1 @@
+"""Locks that let one of several processes do some work: in sessions, or in rows that are leased."""
