@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sqlite import statistics as figures
+from cadenza.adapters.stores.sqlite import runs as figures
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.testing import FakeIds

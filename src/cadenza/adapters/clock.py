@@ -1,6 +1,7 @@
-"""The system clock, a faster clock, and stopwatches."""
+"""The system clock, one that pauses, a faster one, and stopwatches."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from time import monotonic
 
@@ -17,6 +18,18 @@ class SystemClock:
     async def sleep(self, span_ms: float) -> None:
         """Return when that span has passed."""
         await asyncio.sleep(span_ms / 1_000)
+
+
+class PausingClock(SystemClock):
+    """The system time, for loops that pause while their process is idle."""
+
+    def __init__(self, pause: Callable[[float], Awaitable[None]]) -> None:
+        self._pause = pause
+        """Waits for so many seconds, and until the process is not idle."""
+
+    async def sleep(self, span_ms: float) -> None:
+        """Return when that span has passed, and the process is not idle."""
+        await self._pause(span_ms / 1_000)
 
 
 class FastClock:

@@ -1,10 +1,11 @@
-"""Keys, sessions, tenants, quotas, idempotent replies and rate limits: what their stores guarantee."""
+"""Keys, sessions, tenants, quotas, replies, rates and audit records: what their stores guarantee."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
+from cadenza.domain.access.audit import EVERY_RECORD, AuditFilter, AuditRecord
 from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.domain.access.tenant import MonthlyUsage, QuotaUsage, Tenant
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -15,6 +16,8 @@ class StoredKey(NamedTuple):
 
     key: ApiKey
     digest: bytes
+    moved_to: str | None = None
+    """Where its tenant was moved to, "" if that is not known; None if the tenant is here."""
 
 
 class KeyStore(Protocol):
@@ -23,12 +26,16 @@ class KeyStore(Protocol):
     async def add_key(self, stored: StoredKey) -> None:
         """Store a new key; Conflict if its id is taken.
 
-        With a key of a user, expired keys of the tenant's users are deleted.
+        With a key of a user, expired keys of the tenant's users are deleted. NotFound if the key that
+        made it was deleted.
         """
         ...
 
     async def stored_key(self, key_id: str) -> StoredKey | None:
-        """A key of any tenant by its id: the caller is not known yet."""
+        """A key of any tenant by its id: the caller is not known yet.
+
+        A key that any process has deleted is not found any more, as soon as this process can know it.
+        """
         ...
 
     async def existing_keys(self, key_ids: Collection[str]) -> list[ApiKey]:
@@ -40,7 +47,14 @@ class KeyStore(Protocol):
         ...
 
     async def remove_key(self, tenant_id: str, key_id: str) -> None:
-        """Delete a key; NotFound if the tenant has none with this id."""
+        """Delete a key, and the tokens of users that were made with it; NotFound if there is none."""
+        ...
+
+    async def removals(self) -> int:
+        """A number that changes when a key was deleted by any process, also one of a deleted user.
+
+        It may change at other times, too. To ask for it takes microseconds.
+        """
         ...
 
 
@@ -167,6 +181,14 @@ class IdempotentReply(NamedTuple):
     status: int | None = None
     body: bytes = b""
 
+    def left_by_crash(self, stale_before: datetime) -> bool:
+        """Whether it began so early, and has no status, that a crash must have left it."""
+        return self.status is None and self.began_at < stale_before
+
+
+Answering = Callable[[], Awaitable[IdempotentReply]]
+"""Carries out a request that has begun; its reply, with a status."""
+
 
 def user_reply_key(user_id: str, key: str) -> str:
     """The stored key of a request about one user: unlike any other, and deleted with the user."""
@@ -181,22 +203,34 @@ def user_reply_prefix(user_id: str) -> str:
 class IdempotencyStore(Protocol):
     """Replies by tenant and idempotency key; those about a user are deleted with the user."""
 
+    async def find_reply(self, tenant_id: str, key: str) -> IdempotentReply | None:
+        """The reply that has the key, also of a request in progress."""
+        ...
+
+    async def keep_reply(
+        self, tenant_id: str, key: str, begun: IdempotentReply, *, answer: Answering, stale_before: datetime
+    ) -> IdempotentReply | None:
+        """Carry out a request, and store its reply in the same commit: None, or the reply that has the key.
+
+        All that `answer` writes in this store is in that commit: after a crash both are there, or neither.
+        Of any number of concurrent callers, what one of them has written remains, and the others get its
+        reply. If `answer` raises, the key stays free. It waits for nothing but this store. A key that
+        this request has reserved by `begin_reply` is its own.
+        """
+        ...
+
     async def begin_reply(
         self, tenant_id: str, key: str, reply: IdempotentReply, *, stale_before: datetime
     ) -> IdempotentReply | None:
-        """Reserve the key for this request: None, or the reply that has it already.
+        """Reserve the key for a request that cannot be one commit: None, or the reply that has it already.
 
         Of any number of concurrent callers, one reserves it. A reply that began before
         `stale_before` and has no status was left by a crash, and is replaced.
         """
         ...
 
-    async def end_reply(self, tenant_id: str, key: str, reply: IdempotentReply) -> None:
-        """Store the reply."""
-        ...
-
-    async def drop_reply(self, tenant_id: str, key: str) -> None:
-        """Release the key: nothing was done."""
+    async def drop_reply(self, tenant_id: str, key: str, reply: IdempotentReply) -> None:
+        """Release the key if this request still has it: nothing was done."""
         ...
 
     async def forget_replies(self, before: datetime) -> int:
@@ -209,4 +243,38 @@ class RateStore(Protocol):
 
     async def draw(self, subject: str, *, window: int, amount: int) -> int:
         """Add to what a subject has drawn in a rate window; the new total. Old windows are deleted."""
+        ...
+
+
+Done = TypeVar("Done")
+AuditedWork = Callable[[], Awaitable[tuple[Done, Sequence[AuditRecord]]]]
+"""Carries out a change; what it answers, and the records of what it did."""
+
+
+class AuditStore(Protocol):
+    """Audit records by tenant; none is ever changed."""
+
+    async def change_with_records(self, work: AuditedWork[Done]) -> Done:
+        """Carry out a change and add its records, in one commit: after a crash both are there, or neither.
+
+        If the work raises, nothing of it remains. It waits for nothing but this store.
+        """
+        ...
+
+    async def add_records(self, records: Sequence[AuditRecord]) -> None:
+        """Add records of what cannot be one commit."""
+        ...
+
+    async def records(
+        self, tenant_id: str, *, wanted: AuditFilter = EVERY_RECORD, page: Page = FIRST_PAGE
+    ) -> list[AuditRecord]:
+        """A tenant's records, newest first; a page begins behind the record of an id."""
+        ...
+
+    async def record(self, tenant_id: str, record_id: str) -> AuditRecord:
+        """One record; NotFound if the tenant has none with this id."""
+        ...
+
+    async def forget_records(self, before: datetime) -> int:
+        """Delete records that are older; how many there were."""
         ...

@@ -1,4 +1,4 @@
-"""Statistics, service levels and alerts: what their stores guarantee."""
+"""Statistics, service levels, alerts and health: what their stores guarantee."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -159,4 +159,12 @@ class AlertSender(Protocol):
 
     async def send(self, alert: Alert, attempt: int) -> str | None:
         """Send it once, bounded in time; None if it arrived, else the error as a text."""
+        ...
+
+
+class StoreHealth(Protocol):
+    """Whether the store works."""
+
+    async def check(self) -> None:
+        """Return if changes can be committed; Unavailable with the reason if they are refused."""
         ...

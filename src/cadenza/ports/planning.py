@@ -12,6 +12,7 @@ from cadenza.domain.planning.rules.context import Variables
 from cadenza.domain.planning.rules.incidents import Evaluation
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.hint import Rank
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -182,9 +183,16 @@ class CallTool(Protocol):
     """Calls a steering tool on an endpoint, with the tool's JSON arguments."""
 
     def __call__(
-        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+        self,
+        endpoint: Endpoint,
+        tool: str,
+        arguments: Mapping[str, Any],
+        /,
+        *,
+        rule: str | None = None,
+        rank: Rank = Rank.RULE,
     ) -> Awaitable[ChangedEndpoint]:
-        """The endpoint after the call; `rule` names the rule that calls."""
+        """The endpoint after the call; `rule` names the rule that calls, and `rank` is the rule's."""
         ...
 
 

@@ -1,21 +1,22 @@
 """Endpoints, their claims and their runs. A store never decides: it is handed decisions and applies them."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
+from cadenza.domain.access.places import NO_BOUNDS
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus
+from cadenza.domain.scheduling.run import Claim, Completion, ProcessDeath, Run, RunStatus
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 
 Settle = Callable[[Endpoint, Completion], SettledRun]
 RecheckClaim = Callable[[Endpoint, Claim], Recheck]
-Abandon = Callable[[Endpoint, Run], SettledRun]
+Abandon = Callable[[Endpoint, Run, ProcessDeath], SettledRun]
 
 
 class SweepRules(NamedTuple):
@@ -28,8 +29,11 @@ class SweepRules(NamedTuple):
 class Wakeup(Protocol):
     """Wakes a sleeping loop. A notification may be lost, so a loop that waits for one also polls."""
 
-    async def wait(self) -> None:
-        """Return when there was a notification since the last call, also one before this call."""
+    async def wait(self) -> Collection[str] | None:
+        """Return when there was a notification since the last call, also one before this call.
+
+        The tenants whose endpoints were changed; None if that is not known.
+        """
         ...
 
 
@@ -56,6 +60,16 @@ class EndpointStore(Protocol):
         """
         ...
 
+    async def amend_ahead(
+        self, moment: datetime, change: EndpointChange, *, after: EndpointKey | None, limit: int
+    ) -> list[ChangedEndpoint]:
+        """Apply a change to endpoints whose next run lies after a moment, in one commit.
+
+        Only those that ran or skipped a slot after it, or never did. By key, from the first
+        after `after`; a full answer means that there may be more. Sleeping workers are woken.
+        """
+        ...
+
     async def claim_due(
         self,
         *,
@@ -63,15 +77,21 @@ class EndpointStore(Protocol):
         within: timedelta,
         lease_until: datetime,
         limit: int,
+        bounds: Mapping[str, int] = NO_BOUNDS,
         can_run: Collection[str] | None = None,
+        holder: str | None = None,
     ) -> list[Claim]:
         """Lease what is due, and open a run for each, in one commit; soonest first.
 
         Of any number of concurrent callers, one gets each endpoint. When the limit
         cuts, every tenant gets its share of each requirement: a backlog of one tenant
-        or function delays no other. A lease, also one that ran out, protects until it
-        is swept. Only endpoints whose requirement is in `can_run` are claimed, all if
-        it is None; what the others have due costs the claim nothing.
+        or function delays no other. Of a tenant in `bounds` at most so many are leased,
+        after those of others; what it has due beyond that hides nothing of theirs. A
+        lease, also one that ran out, protects until it is swept. Only endpoints whose
+        requirement is in `can_run` are claimed, all if it is None; what the others have
+        due costs the claim nothing. The holder stands for the process that claims, so
+        that a sweep can tell what it had in flight when it died; without one, each claim
+        is a process of its own, whose holder is its token.
         """
         ...
 
@@ -102,12 +122,24 @@ class EndpointStore(Protocol):
     async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
         """Abandon runs whose lease ran out and remove one-shot hints that expired unused, in one commit.
 
+        The rule is told what the holder of a lease had in flight when it ran out, also where that is
+        swept in several commits.
         Returns the abandoned runs; their turns and alerts are written as by `finalize`.
         """
         ...
 
-    async def next_due(self, can_run: Collection[str] | None = None) -> datetime | None:
-        """The earliest moment at which `claim_due` can claim something; None if there is nothing."""
+    async def next_due(
+        self, can_run: Collection[str] | None = None, *, without: Collection[str] = ()
+    ) -> datetime | None:
+        """The earliest moment at which `claim_due` can claim something; None if there is nothing.
+
+        What tenants in `without` have does not count, unless they have so much due that looking behind
+        it would cost too much: then a moment that has passed is the answer.
+        """
+        ...
+
+    async def database_time(self) -> datetime | None:
+        """What the clock of the database shows; None if it has no clock but the machine's."""
         ...
 
     def listen(self) -> Wakeup:
@@ -135,6 +167,10 @@ class FunctionStore(Protocol):
         A function that was never declared counts as declared when it is first found here. What is
         running is left alone. Returns at most so many; a full answer means that there may be more.
         """
+        ...
+
+    async def declared_at(self, name: str) -> datetime | None:
+        """When a process last declared a function; None if none has, and `retire` has not found it."""
         ...
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from cadenza.domain.scheduling.endpoint import Endpoint
+
 Measurements = Mapping[str, float]
 Metadata = Mapping[str, str | int | float | bool | None]
 
@@ -16,6 +18,8 @@ SLO_CHANGED = "slo.changed"
 PART_CRASHED = "process.part.crash"
 ENDPOINT_FAILED = "endpoint.failed"
 ENDPOINT_RECOVERED = "endpoint.recovered"
+ENDPOINT_SUSPECTED = "endpoint.suspected"
+ENDPOINT_PAUSED = "endpoint.paused"
 QUOTA_SPENT = "quota.spent"
 ALERT = "alert.stop"
 
@@ -51,3 +55,13 @@ class Logger(Protocol):
     def error(self, event: str, **facts: object) -> None:
         """What has stopped working and does not come back by itself."""
         ...
+
+
+def endpoint_facts(endpoint: Endpoint, run_id: str | None) -> dict[str, str | None]:
+    """What every log line and event about an endpoint says: whose it is, and during which run, if any."""
+    return {
+        "tenant_id": endpoint.tenant_id,
+        "job_id": endpoint.job_id,
+        "endpoint_id": endpoint.id,
+        "run_id": run_id,
+    }

@@ -28,7 +28,7 @@ ROWS = {
     "conversations": "'t', '{user}', '{agent}', 4, null, null",
     "conversation_messages": "'t', '{user}', '{agent}', 4, 'm', 'user', 'x', {at}, {at}, '{{}}', null",
     "agent_usage": "'t', '2025-01-01', '{user}', 1, 2",
-    "keys": "'key-{user}', 't', 'token', '', 'read', {at}, null, '{user}'",
+    "keys": "'key-{user}', 't', 'token', '', 'read', {at}, null, '{user}'{added}",
     "sessions": "'{user}', 'session', 't', 'read', {at}, {at}, 'key-{user}'",
     "rules": "'t', 'rule-{job}', '{job}', null, 'x', '{{}}', null",
     "hints": "{number}, 't', '{endpoint}', 'interval', {at}, 'x', null, null, 1, null{added}",

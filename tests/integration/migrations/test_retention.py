@@ -14,7 +14,7 @@ from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
-from cadenza.adapters.stores.sqlite.retention import delete_runs
+from cadenza.adapters.stores.sqlite.runs import delete_runs
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.testing import FakeIds
@@ -102,7 +102,7 @@ async def test_with_nothing_to_forget_nothing_goes(place: Place) -> None:
 
 async def test_many_rows_go_in_small_steps(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without partitions, everything lies in the default one, and is deleted there."""
-    monkeypatch.setattr("cadenza.adapters.stores.sqlite.retention.BATCH", 3)
+    monkeypatch.setattr("cadenza.adapters.stores.sqlite.runs.BATCH", 3)
     monkeypatch.setattr("cadenza.adapters.stores.postgres.partitions.BATCH", 3)
     database, bench = place
     endpoint = await run_daily(bench, 10)

@@ -4,6 +4,9 @@ import asyncio
 from collections import OrderedDict
 from datetime import datetime
 
+from cadenza.domain.access.key import Caller
+from cadenza.domain.errors import Unavailable
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.validation import check_count
 from cadenza.ports.access import RateStore
 from cadenza.ports.clock import Clock
@@ -40,6 +43,8 @@ class _Allotment:
     def __init__(self, window: int) -> None:
         self.window = window
         self.left = 0
+        self.drawn = 0
+        """How many requests it has let in, or may still."""
         self.exhausted = False
         """Whether the window has no more to draw."""
         self.drawing = asyncio.Lock()
@@ -54,7 +59,9 @@ class SharedRateLimiter:
 
     A process draws a chunk of the window from the shared counter and uses it up by
     itself. The chunks of all processes together are never more than the window
-    allows; what one of them draws and does not use is lost to the others.
+    allows; what one of them draws and does not use is lost to the others. While the
+    counter cannot be written, each process counts for itself: who only reads is not
+    refused because a disk is full.
     """
 
     def __init__(self, store: RateStore, clock: Clock, *, per_minute: int) -> None:
@@ -88,6 +95,52 @@ class SharedRateLimiter:
         return allotment
 
     async def _draw(self, subject: str, allotment: _Allotment) -> None:
-        drawn = await self._store.draw(subject, window=allotment.window, amount=self._chunk)
-        allotment.left = max(0, self._chunk - max(0, drawn - self._allowance))
-        allotment.exhausted = drawn >= self._allowance
+        try:
+            drawn = await self._store.draw(subject, window=allotment.window, amount=self._chunk)
+        except Unavailable:
+            allotment.left, allotment.exhausted = self._allowance - allotment.drawn, True
+        else:
+            allotment.left = max(0, self._chunk - max(0, drawn - self._allowance))
+            allotment.exhausted = drawn >= self._allowance
+        allotment.drawn += allotment.left
+
+
+class RequestRateLimiter:
+    """How many requests are answered: a rate for each key, and one for all keys and tokens of a tenant.
+
+    Each token of a user has a key's rate of its own, and a tenant makes as many as it likes.
+    """
+
+    def __init__(
+        self, store: RateStore, clock: Clock, *, per_minute: int, of_tenant_per_minute: int | None
+    ) -> None:
+        self._keys = SharedRateLimiter(store, clock, per_minute=per_minute)
+        self._tenants = (
+            None
+            if of_tenant_per_minute is None
+            else SharedRateLimiter(store, clock, per_minute=max(per_minute, of_tenant_per_minute))
+        )
+
+    async def take(self, caller: Caller) -> float | None:
+        """Count one request: None if it is allowed, else the seconds to wait."""
+        wait = await self._keys.take(f"{caller.tenant_id}:{caller.origin}")
+        if wait is not None or self._tenants is None:
+            return wait
+        return await self._tenants.take(f"tenant:{caller.tenant_id}")
+
+
+ENDPOINT_TRIALS_A_MINUTE = 30
+TENANT_TRIALS_A_MINUTE = 120
+
+
+class TrialRateLimiter:
+    """How often targets are tried: a rate for each endpoint, and one for all endpoints of a tenant."""
+
+    def __init__(self, store: RateStore, clock: Clock) -> None:
+        self._endpoints = SharedRateLimiter(store, clock, per_minute=ENDPOINT_TRIALS_A_MINUTE)
+        self._tenants = SharedRateLimiter(store, clock, per_minute=TENANT_TRIALS_A_MINUTE)
+
+    async def take(self, key: EndpointKey) -> float | None:
+        """Count one trial: None if it is allowed, else the seconds to wait."""
+        wait = await self._endpoints.take(f"trial:{key.tenant_id}:{key.id}")
+        return wait if wait is not None else await self._tenants.take(f"trial:{key.tenant_id}")

@@ -55,16 +55,12 @@ class SecretBox:
         key_id, _, payload = rest.partition(".")
         cipher = self._ciphers.get(key_id)
         if version != VERSION or cipher is None:
-            raise Unavailable(
-                f"A secret was sealed with the key {key_id!r}, which is not among the settings."
-            )
+            raise Unavailable(f"It was sealed with the key {key_id!r}, which is not among the settings.")
         try:
             data = urlsafe_b64decode(payload)
             opened = cipher.decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], _bound(key_id, place))
         except (InvalidTag, ValueError):
-            raise Unavailable(
-                "A secret could not be opened: it was changed, or moved from its place."
-            ) from None
+            raise Unavailable("It was changed, or moved from its place.") from None
         return opened.decode()
 
     def opens(self, sealed: str, *, place: tuple[str, str]) -> bool:

@@ -8,8 +8,8 @@ from cadenza.ports.secrets import SecretResolver
 
 OURS = "CADENZA_"
 PREFIX = "CADENZA_SECRET_"
-RESERVED = ("CADENZA_SECRET_KEY", "CADENZA_SECRET_ENV")
-"""Variables with these prefixes decrypt other secrets, or say which may be used: never revealed."""
+KEYS, LIST = "CADENZA_SECRET_KEY", "CADENZA_SECRET_ENV"
+"""What decrypts other secrets begins with the first; the second says which may be used. Never revealed."""
 
 
 class EnvironmentSecrets:
@@ -48,7 +48,7 @@ def _checked(entry: str) -> str:
 
 
 def _is_for_targets(name: str) -> bool:
-    return name.startswith(PREFIX) and not name.startswith(RESERVED)
+    return name.startswith(PREFIX) and not name.startswith(KEYS) and name != LIST
 
 
 class SecretsByKind:

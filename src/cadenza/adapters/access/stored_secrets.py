@@ -71,7 +71,10 @@ class StoredSecrets:
         sealed = await self._lookup.get(key) if kind == "secret" else None
         if sealed is None:
             raise not_found("secret", reference)
-        return self._keys.opening_box().open(sealed, place=key)
+        try:
+            return self._keys.opening_box().open(sealed, place=key)
+        except Unavailable as problem:
+            raise Unavailable(f"The secret {name} cannot be opened. {problem.message}") from None
 
     async def reseal(self) -> int:
         """Encrypt with the current key what an older one encrypted; how many there were."""
@@ -142,7 +145,9 @@ class _BatchedLookup:
             wanted, self._wanted, self._next = self._wanted, set(), None
             now = self._time()
             found = await self._sealed.find(wanted)
-            self._cached = {key: entry for key, entry in self._cached.items() if entry[0] > now}
+            # A list at once: a secret may be dropped by the thread that writes it.
+            cached = list(self._cached.items())
+            self._cached = {key: entry for key, entry in cached if entry[0] > now}
             self._cached |= {key: (now + self._cached_s, sealed) for key, sealed in found.items()}
             return found
 

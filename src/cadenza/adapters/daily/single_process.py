@@ -1,9 +1,12 @@
-"""A leader lock on a file, and lanes that the process with such a lock serves alone."""
+"""Leader locks on a file, and lanes that the process with such a lock serves alone."""
 
 import asyncio
 import fcntl
+import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from cadenza.domain.daily.rules import lane_count
 from cadenza.domain.errors import Unavailable
@@ -24,12 +27,12 @@ class SingleProcessLanes:
 
         async def serve() -> None:
             server.serve(range(self._lane_count))
-            await asyncio.Event().wait()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                server.serve(())
 
-        try:
-            await self._leader_lock.hold(serve)
-        finally:
-            server.serve(())
+        await self._leader_lock.hold(serve)
 
 
 RETRY_S = 1.0
@@ -47,13 +50,9 @@ class FileLeaderLock:
 
     async def hold(self, work: Work) -> None:
         """Wait for the lock, and do the work while holding it."""
-        try:
-            file = self._path.open("ab")
-        except OSError as problem:
-            raise Unavailable(f"{self._path} cannot be written: {problem.strerror}.") from None
-        with file:
+        with _opened(self._path) as file:
             waiting = False
-            while not _locked(file.fileno()):
+            while not _locked(file):
                 if not waiting:
                     self._log.info(f"{self._does}; waiting for the lock")
                 waiting = True
@@ -61,8 +60,54 @@ class FileLeaderLock:
             await work()
 
 
-def _locked(descriptor: int) -> bool:
+class DailyTargetLock(FileLeaderLock):
+    """The lock of a process that has a daily target: a stand-in makes way for it."""
+
+    async def hold(self, work: Work) -> None:
+        """Wait for the lock, visibly for stand-ins, and do the work while holding it."""
+        with _opened(_wanted(self._path)) as wanted:
+            while not _locked(wanted, fcntl.LOCK_SH):  # noqa: ASYNC110 - a lock tells nobody that it is free
+                await asyncio.sleep(RETRY_S)
+            await super().hold(work)
+
+
+class StandInLock(FileLeaderLock):
+    """The lock of a process without a daily target, which is held while no process with one wants it."""
+
+    async def hold(self, work: Work) -> None:
+        """Do the work whenever the lock is free, until a process with a target comes."""
+        while True:
+            await super().hold(partial(self._until_wanted, work))
+            await asyncio.sleep(2 * RETRY_S)
+
+    async def _until_wanted(self, work: Work) -> None:
+        working = asyncio.ensure_future(work())
+        try:
+            with _opened(_wanted(self._path)) as wanted:
+                while not working.done() and _locked(wanted):
+                    fcntl.flock(wanted, fcntl.LOCK_UN)
+                    await asyncio.wait({working}, timeout=RETRY_S)
+            if working.done():
+                working.result()
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+
+def _wanted(lock: Path) -> Path:
+    """The file that processes with a daily target lock together, whether they wait or serve."""
+    return lock.with_name(f"{lock.name}-target")
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+    except OSError as problem:
+        raise Unavailable(f"{path} cannot be written: {problem.strerror}.") from None
+
+
+def _locked(file: BinaryIO, kind: int = fcntl.LOCK_EX) -> bool:
     with suppress(BlockingIOError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
         return True
     return False

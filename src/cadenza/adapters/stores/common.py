@@ -1,9 +1,12 @@
 """Rules that all stores share: filters, endpoints and their jobs, refusals and outcomes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from datetime import datetime
+from itertools import chain, islice, zip_longest
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
@@ -16,6 +19,13 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.catalog import BulkChange, EndpointFilter
 from cadenza.ports.scheduling import RunFilter
+
+
+def is_ahead(endpoint: Endpoint, moment: datetime) -> bool:
+    """Whether it is planned after a moment, and ran or skipped a slot after it, or never did."""
+    if endpoint.next_run_at is None or endpoint.next_run_at <= moment:
+        return False
+    return not endpoint.has_history or endpoint.anchor(moment) > moment
 
 
 def matches(endpoint: Endpoint, wanted: EndpointFilter) -> bool:
@@ -127,3 +137,36 @@ def user_with_first_creation(user: User, before: User | None) -> User:
 def agent_with_first_creation(agent: Agent, before: Agent | None) -> Agent:
     """A new or changed agent; a changed one keeps the moment of its creation."""
     return agent if before is None else replace(agent, created_at=before.created_at)
+
+
+DueEntry = TypeVar("DueEntry")
+
+
+class Share(NamedTuple, Generic[DueEntry]):
+    """What a tenant has due with one requirement, soonest first."""
+
+    tenant_id: str
+    due: Sequence[DueEntry]
+
+
+def in_turns(
+    shares: Sequence[Share[DueEntry]], limits: ClaimShares, soonest: Callable[[DueEntry], Any]
+) -> list[DueEntry]:
+    """What is claimed: the soonest of each share, then the second of each, and so on, up to the limit.
+
+    What tenants with a bound have comes after that of the others.
+    """
+    unbound = _rounds([share.due for share in shares if share.tenant_id not in limits.bounds], soonest)
+    bounded = (
+        islice(_rounds([one.due for one in shares if one.tenant_id == tenant_id], soonest), bound)
+        for tenant_id, bound in limits.bounds.items()
+    )
+    return list(islice(chain(unbound, _rounds([list(due) for due in bounded], soonest)), limits.limit))
+
+
+def _rounds(queues: Sequence[Sequence[DueEntry]], soonest: Callable[[DueEntry], Any]) -> Iterator[DueEntry]:
+    if len(queues) == 1:
+        yield from queues[0]
+        return
+    for turn in zip_longest(*queues):
+        yield from sorted((entry for entry in turn if entry is not None), key=soonest)

@@ -11,6 +11,7 @@ import orjson
 import structlog
 from structlog.typing import EventDict
 
+from cadenza.domain.text_patterns import visible
 from cadenza.ports.telemetry import Logger
 
 
@@ -32,7 +33,7 @@ class StructuredLog:
             processors=[
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
-                *([] if as_json else [_traceback_last]),
+                *([] if as_json else [_as_visible]),
                 render,
             ],
             wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -106,8 +107,8 @@ class ProgramLog:
 def _as_text(event: str, *, traceback: object = None, **facts: object) -> str:
     """An event with its facts on one line; a traceback has lines of its own."""
     words = [f"{name}={fact}" for name, fact in facts.items() if fact is not None]
-    line = " ".join([event, *words])
-    return line if traceback is None else f"{line}\n{traceback}"
+    line = visible(" ".join([event, *words]), lines=False)
+    return line if traceback is None else f"{line}\n{visible(str(traceback))}"
 
 
 class _Lines:
@@ -124,12 +125,25 @@ class _Lines:
     debug = info = warning = error = msg
 
 
-def _traceback_last(_: object, __: str, facts: EventDict) -> EventDict:
-    """Have a traceback printed below its line, as the console shows exceptions."""
-    if "traceback" in facts:
-        facts["exception"] = facts.pop("traceback")
-    return facts
+def _as_visible(_: object, __: str, facts: EventDict) -> EventDict:
+    """Escape what would steer a terminal; a traceback is printed below its line, and keeps its own lines."""
+    traceback = facts.pop("traceback", None)
+    facts["event"] = visible(str(facts["event"]), lines=False)
+    for name, fact in facts.items():
+        if isinstance(fact, str) and not fact.isprintable():
+            facts[name] = _Quoted(fact)
+    return facts if traceback is None else {**facts, "exception": visible(str(traceback))}
+
+
+class _Quoted:
+    """A text with control characters, which the console shows as Python writes it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return repr(self._text)
 
 
 def _to_json(facts: object, **_: object) -> str:
-    return orjson.dumps(facts, default=str, option=orjson.OPT_UTC_Z).decode()
+    return visible(orjson.dumps(facts, default=str, option=orjson.OPT_UTC_Z).decode())

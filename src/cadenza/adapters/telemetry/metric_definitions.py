@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from cadenza.ports.telemetry import (
     ALERT,
     DEPTH,
+    ENDPOINT_PAUSED,
+    ENDPOINT_SUSPECTED,
     FINALIZE,
     IN_FLIGHT,
     JOB,
@@ -146,6 +148,13 @@ MAX_CONCURRENCY = MetricDefinition(
     "How much may be in hand.",
     ("scheduler",),
 )
+FULL_TENANTS = MetricDefinition(
+    MetricKind.GAUGE,
+    "cadenza_full_tenants",
+    "cadenza.full_tenants",
+    "Tenants that hold as many places of a worker as they may.",
+    ("scheduler",),
+)
 FINALIZED = MetricDefinition(
     MetricKind.COUNTER,
     "cadenza_finalized",
@@ -174,6 +183,20 @@ CRASHES = MetricDefinition(
     "Crashes of the process's parts.",
     ("part",),
 )
+SUSPECTED = MetricDefinition(
+    MetricKind.COUNTER,
+    "cadenza_endpoints_suspected",
+    "cadenza.endpoints.suspected",
+    "Runs that were in flight when their process died, by how they are tried again.",
+    ("scheduler", "trial"),
+)
+PAUSED = MetricDefinition(
+    MetricKind.COUNTER,
+    "cadenza_endpoints_paused",
+    "cadenza.endpoints.paused",
+    "Endpoints that were paused for good, until somebody resumes them.",
+    ("scheduler",),
+)
 ALERTS = MetricDefinition(
     MetricKind.COUNTER, "cadenza_alerts", "cadenza.alerts", "Attempts to send an alert.", ("kind", "result")
 )
@@ -194,6 +217,7 @@ METRICS_BY_EVENT: dict[str, tuple[MetricSource, ...]] = {
     IN_FLIGHT: (
         MetricSource(IN_FLIGHT_NOW, _from_measurements("in_flight")),
         MetricSource(MAX_CONCURRENCY, _from_metadata("max_concurrency")),
+        MetricSource(FULL_TENANTS, _from_metadata("full_tenants")),
     ),
     FINALIZE: (MetricSource(FINALIZED, _from_measurements("days")),),
     SLO_CHANGED: (
@@ -201,6 +225,8 @@ METRICS_BY_EVENT: dict[str, tuple[MetricSource, ...]] = {
         MetricSource(BREACHES, _breach_begun),
     ),
     PART_CRASHED: (MetricSource(CRASHES, _once),),
+    ENDPOINT_SUSPECTED: (MetricSource(SUSPECTED, _once),),
+    ENDPOINT_PAUSED: (MetricSource(PAUSED, _once),),
     ALERT: (MetricSource(ALERTS, _once),),
 }
 METRICS = tuple({point.metric: None for of_event in METRICS_BY_EVENT.values() for point in of_event})

@@ -1,5 +1,6 @@
 """Contract suites for ports: a test class inherits one and provides the fixture of what is tested."""
 
+from cadenza.testing.contracts.access.audit import AuditContract
 from cadenza.testing.contracts.access.idempotency import IdempotencyContract, RateContract
 from cadenza.testing.contracts.access.keys import KeyContract
 from cadenza.testing.contracts.access.quota import QuotaContract
@@ -26,6 +27,7 @@ from cadenza.testing.contracts.planning.analyses import AnalysisContract
 from cadenza.testing.contracts.planning.feed import FeedContract, RecentRunsContract
 from cadenza.testing.contracts.planning.planner import PlannerContract
 from cadenza.testing.contracts.planning.rules import RuleContract
+from cadenza.testing.contracts.scheduling.bounded_claims import BoundedClaimContract
 from cadenza.testing.contracts.scheduling.catalog import CatalogContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
 from cadenza.testing.contracts.scheduling.functions import FunctionContract
@@ -35,6 +37,7 @@ from cadenza.testing.contracts.scheduling.settle import SettleContract
 from cadenza.testing.contracts.scheduling.slots import SlotContract
 from cadenza.testing.contracts.scheduling.start import StartContract
 from cadenza.testing.contracts.scheduling.steering import SteeringContract
+from cadenza.testing.contracts.scheduling.suspects import SuspectContract
 
 __all__ = [
     "AgentRuntimeContract",
@@ -53,8 +56,10 @@ __all__ = [
 
 class StoreContract(
     ClaimContract,
+    BoundedClaimContract,
     FunctionContract,
     LeaseContract,
+    SuspectContract,
     StartContract,
     SettleContract,
     SlotContract,
@@ -67,6 +72,7 @@ class StoreContract(
     TenantContract,
     IdempotencyContract,
     RateContract,
+    AuditContract,
     FeedContract,
     RecentRunsContract,
     AnalysisContract,

@@ -1,7 +1,7 @@
 """A store under test, with time and the rules at hand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +12,7 @@ import pytest
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog
+from cadenza.domain.access.places import NO_BOUNDS
 from cadenza.domain.agents.users import Agent, User
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.due import Recheck, recheck
@@ -64,6 +65,7 @@ class Bench:
         within_ms: int = 0,
         store: Store | None = None,
         can_run: Collection[str] | None = None,
+        bounds: Mapping[str, int] = NO_BOUNDS,
     ) -> list[Claim]:
         """Claim what is due now."""
         now = self.clock.now()
@@ -72,6 +74,7 @@ class Bench:
             within=milliseconds(within_ms),
             lease_until=now + milliseconds(LEASE_MS),
             limit=limit,
+            bounds=bounds,
             can_run=can_run,
         )
 

@@ -22,6 +22,28 @@ tenants = Table(
     Column("limits", Document),
 )
 
+moves = Table(
+    "moves",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("tenant_id", Key, nullable=False),
+    Column("side", Text, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("other", Text, nullable=False),
+    Column("began_at", Moment, nullable=False),
+    Column("changed_at", Moment, nullable=False),
+    Column("progress", Document, nullable=False),
+)
+
+locks = Table(
+    "locks",
+    metadata,
+    Column("name", Key, primary_key=True),
+    Column("holder", Key),
+    Column("until", Moment),
+    Column("note", Integer),
+)
+
 keys = Table(
     "keys",
     metadata,
@@ -33,7 +55,14 @@ keys = Table(
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment),
     Column("user_id", Text),
+    Column("made_by", Text),
     Index("keys_of_tenant", "tenant_id", "id"),
+    Index(
+        "keys_by_maker",
+        "made_by",
+        sqlite_where=text("made_by IS NOT NULL"),
+        postgresql_where=text("made_by IS NOT NULL"),
+    ),
     Index(
         "keys_of_users",
         "tenant_id",
@@ -107,3 +136,25 @@ rates = Table(
     PrimaryKeyConstraint("window", "subject"),
 )
 """The window comes first, so that those that have passed are found together; unlogged on PostgreSQL."""
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("name", Text),
+    Column("surface", Text, nullable=False),
+    Column("operation", Text, nullable=False),
+    Column("subject_kind", Key, nullable=False),
+    Column("subject_id", Key),
+    Column("reason", Text),
+    Column("outcome", Text, nullable=False),
+    Column("changes", Document, nullable=False),
+    Column("definition", Document),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    Index("audit_by_time", "tenant_id", "at", "id"),
+    Index("audit_by_subject", "tenant_id", "subject_kind", "subject_id", "at", "id"),
+    Index("audit_by_age", "at"),
+)

@@ -27,6 +27,7 @@ jobs = Table(
     Column("applied", Boolean, nullable=False, server_default=false()),
     Column("created_at", Moment),
     Column("metadata", Document),
+    Column("pause_origin", Text),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
 
@@ -104,6 +105,7 @@ endpoint_states = Table(
     Column("interval_hint_origin", Text),
     Column("one_shot_origin", Text),
     Column("pause_origin", Text),
+    Column("abandoned_alone_count", Integer),
     PrimaryKeyConstraint("tenant_id", "endpoint_id"),
     postgresql_with={"fillfactor": "70", "autovacuum_vacuum_scale_factor": "0.02"},
 )
@@ -158,6 +160,9 @@ leases = Table(
     metadata,
     Column("token", Key, primary_key=True),
     Column("until", Moment, nullable=False),
+    Column("holder", Key),
+    Column("in_flight", Integer),
+    Column("suspects", Integer),
 )
 """One row for each claimed batch: renewing a thousand runs changes one moment."""
 

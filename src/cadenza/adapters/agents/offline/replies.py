@@ -32,8 +32,13 @@ def short_name(what: str) -> str:
 
 
 def confirmation(name: str, made: Mapping[str, Any], *, recurring: bool) -> str:
-    """The confirmation of a new reminder, with its next moments as text."""
+    """The confirmation of a new reminder, with its next moments as text.
+
+    It may have fired since it was made, when the message is answered again after a crash.
+    """
     fires: Sequence[str] = made["next_fires"]
+    if not fires:
+        return f"I have reminded you: {name}."
     if not recurring:
         return f"I will remind you on {fires[0]}: {name}."
     return f"I will remind you again and again, first on {', then on '.join(fires)}: {name}."

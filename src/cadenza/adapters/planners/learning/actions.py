@@ -48,7 +48,7 @@ def _is_in_effect(hint: IntervalHint | None, wanted_ms: int, now: datetime) -> b
 def _earlier_run(endpoint: Endpoint, estimate: Estimate, now: datetime) -> ToolRequest | None:
     """A single earlier run; a pending one-shot hint is not replaced."""
     pending, next_run_at = endpoint.one_shot_hint, endpoint.next_run_at
-    if next_run_at is None or (pending is not None and not pending.served(endpoint.last_run_at)):
+    if next_run_at is None or (pending is not None and not pending.served(endpoint.last_run_at, now)):
         return None
     last_run_at = datetime.fromtimestamp(estimate.state.model.at_s or 0.0, UTC)
     at = max(last_run_at + milliseconds(estimate.interval_ms), now)

@@ -71,6 +71,7 @@ def endpoint_data(endpoint: Endpoint) -> dict[str, Any]:
         "min_interval_ms": guard.min_interval_ms,
         "max_interval_ms": guard.max_interval_ms,
         "hint_mode": endpoint.hint_mode,
+        "llm": endpoint.planning.llm,
         "interval_hint": interval and _hint_data(intervalMs=interval.interval_ms, hint=interval),
         "one_shot_hint": one_shot and _hint_data(at=iso(one_shot.at), hint=one_shot),
         "paused_until": endpoint.paused_until and iso(endpoint.paused_until),

@@ -16,7 +16,7 @@ TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
     |(?P<text>[bB]?[rR][bB]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')
         |[bB]?(?:\"{3}(?:\\.|.)*?\"{3}|'{3}(?:\\.|.)*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
-    |(?P<number>[0-9][0-9A-Za-z.]*(?:(?<=[eE])[-+][0-9]+)?)
+    |(?P<number>(?:0[xX][0-9A-Fa-f]+|[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)[uU]?)
     |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<sign>==|!=|<=|>=|&&|\|\||.)""",
     re.VERBOSE | re.DOTALL,
@@ -56,12 +56,6 @@ def tokens_of(expression: str) -> list[Token]:
         if (kind, text) == ("sign", "("):
             open_.append(before.text if before.kind == "word" and before.text in LOOPS else "")
     return found
-
-
-def bound_names(tokens: Sequence[Token]) -> set[str]:
-    """The names that loops give to their elements."""
-    triples = zip(tokens, tokens[1:], tokens[2:], strict=False)
-    return {name.text for loop, opened, name in triples if loop.text in LOOPS and opened.text == "("}
 
 
 def _split(expression: str) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cadenza.adapters.planners.rules.expression_cost import (
     ExpressionCost,
-    bound_names,
     cost_of,
     size_of,
     tokens_of,
@@ -77,7 +76,7 @@ class CompiledExpression(NamedTuple):
     """The variables that it reads."""
     cost: ExpressionCost
     unknown_field: str | None
-    """A sentence about a field that there never is."""
+    """A sentence about a name or a field that there never is."""
 
 
 class CelExpressions:
@@ -119,15 +118,14 @@ def _compiled_expression(expression: str) -> CompiledExpression:
     tokens = tokens_of(expression)
     cost = cost_of(tokens)
     used = program.references()
-    functions = FUNCTIONS | HELPERS.keys()
-    _refuse_unknown({*used["variables"]} - bound_names(tokens), VARIABLES)
-    _refuse_unknown({name for name in used["functions"] if WORD.fullmatch(name)}, sorted(functions))
+    _refuse_unknown_functions({name for name in used["functions"] if WORD.fullmatch(name)})
     names = tuple(name for name in VARIABLES if name in used["variables"])
     wrong = unknown_field(tokens, FIELDS)
     return CompiledExpression(_compile(AS_BOOLEAN.format(expression)), names, cost, wrong)
 
 
-def _refuse_unknown(names: set[str], known: Sequence[str]) -> None:
+def _refuse_unknown_functions(names: set[str]) -> None:
+    known = sorted(FUNCTIONS | HELPERS.keys())
     unknown = names - {*known}
     if unknown:
         name = min(unknown)

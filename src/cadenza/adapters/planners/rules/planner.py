@@ -138,7 +138,7 @@ async def _take(rule: Rule, step: Step, *, context: RuleContext, call: CallTool)
     notes: list[str | None] = []
     try:
         for target, (tool, arguments) in context.tool_requests(rule, step):
-            amended = await call(target, tool, arguments, rule=rule.name)
+            amended = await call(target, tool, arguments, rule=rule.name, rank=rule.rank)
             context.update(amended.endpoint)
             notes.append(amended.note)
     except Unavailable:

@@ -1,10 +1,12 @@
 """Keys, sessions, tenants, secrets, replies to idempotent requests, and rates."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from cadenza.adapters.access.rate_limiter import oldest_kept
 from cadenza.adapters.stores.common import already_exists, not_found
@@ -12,7 +14,7 @@ from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.access.key import ApiKey
 from cadenza.domain.access.tenant import MonthlyUsage, QuotaUsage, Tenant, charges, month_of
 from cadenza.domain.scheduling.settle import SettledRun
-from cadenza.ports.access import IdempotentReply, Session, StoredKey, UsageOfMonth
+from cadenza.ports.access import Answering, IdempotentReply, Session, StoredKey, UsageOfMonth
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.secrets import SecretEntry, SecretKey
 
@@ -34,6 +36,8 @@ class MemoryKeys:
                 if (stored.key.tenant_id, stored.key.user_id) not in self._tables.users:
                     raise not_found("user", stored.key.user_id)
                 self._forget_expired(stored.key)
+            if stored.key.made_by is not None and stored.key.made_by not in self._tables.keys:
+                raise not_found("key", stored.key.made_by)
             self._tables.keys[stored.key.id] = stored
 
     async def stored_key(self, key_id: str) -> StoredKey | None:
@@ -61,6 +65,9 @@ class MemoryKeys:
             if stored is None or stored.key.tenant_id != tenant_id:
                 raise not_found("key", key_id)
             self._tables.drop_key(key_id)
+
+    async def removals(self) -> int:
+        return self._tables.key_removals
 
     def _forget_expired(self, new: ApiKey) -> None:
         for key_id, stored in list(self._tables.keys.items()):
@@ -140,24 +147,39 @@ class MemoryReplies:
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
         self._lock = tables.lock
+        self._answering: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+
+    async def find_reply(self, tenant_id: str, key: str) -> IdempotentReply | None:
+        with self._lock:
+            return self._tables.replies.get((tenant_id, key))
+
+    async def keep_reply(
+        self, tenant_id: str, key: str, begun: IdempotentReply, *, answer: Answering, stale_before: datetime
+    ) -> IdempotentReply | None:
+        """Nothing outlives a crash here, so what was written needs no common commit with its reply."""
+        place = (tenant_id, key)
+        async with self._answering.setdefault(place, asyncio.Lock()):
+            there = self._taken(place, stale_before)
+            if there not in (None, begun):
+                return there
+            reply = await answer()
+            with self._lock:
+                self._tables.replies[place] = reply
+            return None
 
     async def begin_reply(
         self, tenant_id: str, key: str, reply: IdempotentReply, *, stale_before: datetime
     ) -> IdempotentReply | None:
         with self._lock:
-            there = self._tables.replies.get((tenant_id, key))
-            if there is not None and (there.status is not None or there.began_at >= stale_before):
+            if (there := self._taken((tenant_id, key), stale_before)) is not None:
                 return there
             self._tables.replies[tenant_id, key] = reply
             return None
 
-    async def end_reply(self, tenant_id: str, key: str, reply: IdempotentReply) -> None:
+    async def drop_reply(self, tenant_id: str, key: str, reply: IdempotentReply) -> None:
         with self._lock:
-            self._tables.replies[tenant_id, key] = reply
-
-    async def drop_reply(self, tenant_id: str, key: str) -> None:
-        with self._lock:
-            self._tables.replies.pop((tenant_id, key), None)
+            if self._tables.replies.get((tenant_id, key)) == reply:
+                del self._tables.replies[tenant_id, key]
 
     async def forget_replies(self, before: datetime) -> int:
         with self._lock:
@@ -165,6 +187,11 @@ class MemoryReplies:
             for place in old:
                 del self._tables.replies[place]
             return len(old)
+
+    def _taken(self, place: tuple[str, str], stale_before: datetime) -> IdempotentReply | None:
+        """The reply that has the key, unless a crash left it."""
+        there = self._tables.replies.get(place)
+        return None if there is None or there.left_by_crash(stale_before) else there
 
 
 class MemoryRates:

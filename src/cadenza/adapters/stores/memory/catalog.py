@@ -49,7 +49,7 @@ class MemoryCatalog:
             after = same_job(before, change(before))
             self._tables.put_job(after)
             if after.active is not before.active:
-                self._tables.wakeups.notify()
+                self._tables.wakeups.notify([tenant_id])
             return after
 
     async def remove_job(self, tenant_id: str, job_id: str, archive: EndpointChange) -> int:
@@ -61,7 +61,7 @@ class MemoryCatalog:
             for one in amended:
                 self._tables.amend_endpoint(one)
             if not job.active:
-                self._tables.wakeups.notify()
+                self._tables.wakeups.notify([tenant_id])
             return len(amended)
 
     async def find(
@@ -136,4 +136,4 @@ class MemoryCatalog:
         for rule in decided.rules:
             self._tables.rules[tenant_id, rule.id] = rule
         if decided.jobs or decided.removed_jobs:
-            self._tables.wakeups.notify()
+            self._tables.wakeups.notify([tenant_id])

@@ -1,13 +1,18 @@
 """Keys in the order of their moments."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from heapq import heappop, heappush
+from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
-from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.target import Target, requirement
+from cadenza.adapters.stores.common import Share, in_turns
+from cadenza.domain.access.places import ClaimShares
+from cadenza.domain.scheduling.abandon import Trial, is_suspect, requirement_of, trial_of
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.target import Target
 
 Entry = tuple[datetime, int, EndpointKey]
 
@@ -49,27 +54,29 @@ class DueIndex:
 
 
 class _Place(NamedTuple):
-    """Where an endpoint is entered, and the target for which it is there."""
+    """Where an endpoint is entered, and what it is there for."""
 
     target: Target
-    requirement: str
+    trial: Trial | None
     due: DueIndex
 
 
-class DueByRequirement:
-    """An index for each requirement: what a worker cannot run is never looked at."""
+class DueByShare:
+    """An index for each requirement and tenant: what a worker may not take is never looked at."""
 
     def __init__(self) -> None:
-        self._indexes: dict[str, DueIndex] = defaultdict(DueIndex)
+        self._indexes: dict[tuple[str, str], DueIndex] = defaultdict(DueIndex)
         self._places: dict[EndpointKey, _Place] = {}
 
-    def put(self, key: EndpointKey, target: Target, moment: datetime | None, rank: int) -> None:
-        """Enter a key at a moment, or take it out; a new target may have another requirement."""
+    def put(self, endpoint: Endpoint, moment: datetime | None, rank: int) -> None:
+        """Enter an endpoint at a moment, or take it out; its requirement may have changed."""
+        key, target = endpoint.key, endpoint.target
+        trial = trial_of(endpoint) if is_suspect(endpoint) else None
         place = self._places.get(key)
-        if place is None or place.target is not target:
+        if place is None or place.target is not target or place.trial is not trial:
             self.remove(key)
-            name = requirement(target)
-            place = self._places[key] = _Place(target, name, self._indexes[name])
+            index = self._indexes[requirement_of(endpoint), key.tenant_id]
+            place = self._places[key] = _Place(target, trial, index)
         place.due.put(key, moment, rank)
 
     def remove(self, key: EndpointKey) -> None:
@@ -78,33 +85,26 @@ class DueByRequirement:
         if place is not None:
             place.due.put(key, None, 0)
 
-    def first(self, can_run: Collection[str] | None) -> datetime | None:
-        """The earliest moment entered for any of these requirements."""
-        moments = (index.first() for index in self._chosen(can_run))
+    def first(self, can_run: Collection[str] | None, without: Collection[str]) -> datetime | None:
+        """The earliest moment entered for any of these requirements, by others than these tenants."""
+        moments = (index.first() for tenant_id, index in self._chosen(can_run) if tenant_id not in without)
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def take_until(self, moment: datetime, can_run: Collection[str] | None) -> list[Entry]:
-        """Take out what lies at or before a moment; what is not wanted is put back."""
-        return sorted(entry for index in self._chosen(can_run) for entry in index.take_until(moment))
+    def take_until(
+        self, moment: datetime, can_run: Collection[str] | None, limits: ClaimShares
+    ) -> list[EndpointKey]:
+        """Take out what lies at or before a moment, within the limits; soonest first."""
+        shares = [
+            Share(tenant_id, list(islice(index.take_until(moment), most)))
+            for tenant_id, index in self._chosen(can_run)
+            if (most := min(limits.limit, limits.bounds.get(tenant_id, limits.limit))) > 0
+        ]
+        taken = sorted(in_turns(shares, limits, itemgetter(0, 1)))
+        for left in {entry for share in shares for entry in share.due}.difference(taken):
+            self._places[left[2]].due.put(left[2], *left[:2])
+        return [key for _, _, key in taken]
 
-    def put_back(self, entry: Entry) -> None:
-        """Enter again what was taken out."""
-        moment, rank, key = entry
-        self._places[key].due.put(key, moment, rank)
-
-    def round_robin(self, ready: Sequence[Entry], limit: int) -> list[Entry]:
-        """At most `limit` entries, in rounds: the soonest of each tenant and requirement, then the second."""
-        if len(ready) <= limit:
-            return list(ready)
-        seen: dict[tuple[str, str], int] = defaultdict(int)
-        ranked = []
-        for order, entry in enumerate(ready):
-            share = entry[2].tenant_id, self._places[entry[2]].requirement
-            ranked.append((seen[share], order, entry))
-            seen[share] += 1
-        return [entry for _, _, entry in sorted(ranked, key=lambda ranking: ranking[:2])[:limit]]
-
-    def _chosen(self, can_run: Collection[str] | None) -> list[DueIndex]:
-        if can_run is None:
-            return list(self._indexes.values())
-        return [self._indexes[one] for one in can_run if one in self._indexes]
+    def _chosen(self, can_run: Collection[str] | None) -> Iterator[tuple[str, DueIndex]]:
+        for (required, tenant_id), index in self._indexes.items():
+            if can_run is None or required in can_run:
+                yield tenant_id, index

@@ -1,20 +1,28 @@
 """Endpoints, their claims and their runs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from cadenza.adapters.stores.common import alerts_of, already_exists, not_found, run_matches, turns_of
+from cadenza.adapters.stores.common import (
+    alerts_of,
+    already_exists,
+    is_ahead,
+    not_found,
+    run_matches,
+    turns_of,
+)
 from cadenza.adapters.stores.memory.access import charge_runs
 from cadenza.adapters.stores.memory.conversations import write_turn
 from cadenza.adapters.stores.memory.slo_alerts import write_alert
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.adapters.stores.wakeup import EventWakeup
+from cadenza.domain.access.places import NO_BOUNDS, ClaimShares
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.due import Cancel, Recheck, claim
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Lease, evolve
-from cadenza.domain.scheduling.run import Claim, Completion, Run, open_run
+from cadenza.domain.scheduling.run import UNKNOWN_DEATH, Claim, Completion, Run, open_run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
@@ -49,6 +57,17 @@ class MemoryEndpoints:
         with self._lock:
             return self._tables.amend_endpoint(change(self._tables.endpoint(key)))
 
+    async def amend_ahead(
+        self, moment: datetime, change: EndpointChange, *, after: EndpointKey | None, limit: int
+    ) -> list[ChangedEndpoint]:
+        with self._lock:
+            keys = sorted(
+                one.key
+                for one in self._tables.endpoints.values()
+                if (after is None or one.key > after) and is_ahead(one, moment)
+            )
+            return [self._tables.amend_endpoint(change(self._tables.endpoint(key))) for key in keys[:limit]]
+
     async def claim_due(
         self,
         *,
@@ -56,22 +75,20 @@ class MemoryEndpoints:
         within: timedelta,
         lease_until: datetime,
         limit: int,
+        bounds: Mapping[str, int] = NO_BOUNDS,
         can_run: Collection[str] | None = None,
+        holder: str | None = None,
     ) -> list[Claim]:
         with self._lock:
-            due = self._tables.due
-            ready = due.take_until(now + within, can_run)
-            chosen = {entry[2] for entry in due.round_robin(ready, limit)}
-            for entry in ready:
-                if entry[2] not in chosen:
-                    due.put_back(entry)
+            chosen = self._tables.due.take_until(now + within, can_run, ClaimShares(limit, bounds))
             token = self._tables.ids.new()
+            if chosen:
+                self._tables.holders[token] = holder or token
             return [
                 self._lease(
                     self._tables.endpoints[key], Lease(token, self._tables.ids.new(), lease_until), now
                 )
-                for _, _, key in ready
-                if key in chosen
+                for key in chosen
             ]
 
     async def start(self, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
@@ -82,6 +99,7 @@ class MemoryEndpoints:
         with self._lock:
             held = [held for held in claims if self._holds(held)]
             for one in held:
+                self._tables.deaths.pop(one.token, None)
                 endpoint = self._tables.endpoints[one.key]
                 self._tables.put_endpoint(evolve(endpoint, lease=Lease(one.token, one.run_id, lease_until)))
             return {one.run_id for one in held}
@@ -106,10 +124,13 @@ class MemoryEndpoints:
             keys = [
                 entry[2] for _, entry in zip(range(limit), self._tables.sweeps.take_until(now), strict=False)
             ]
+            if any(self._tables.endpoints[key].lease for key in keys):
+                self._tables.note_deaths(keys)
             for key in keys:
                 endpoint = self._tables.endpoints[key]
                 if endpoint.lease is not None:
-                    settled = rules.abandon(endpoint, self._tables.runs[key][endpoint.lease.run_id])
+                    death = self._tables.deaths.get(endpoint.lease.token, UNKNOWN_DEATH)
+                    settled = rules.abandon(endpoint, self._tables.runs[key][endpoint.lease.run_id], death)
                     self._close(settled)
                     abandoned.append(settled)
                 else:
@@ -117,12 +138,17 @@ class MemoryEndpoints:
                     self._tables.put_endpoint(tidied.endpoint, tidied.skipped)
             self._write_effects(abandoned)
             if abandoned:
-                self._tables.wakeups.notify()
+                self._tables.wakeups.notify(one.run.tenant_id for one in abandoned)
         return abandoned
 
-    async def next_due(self, can_run: Collection[str] | None = None) -> datetime | None:
+    async def next_due(
+        self, can_run: Collection[str] | None = None, *, without: Collection[str] = ()
+    ) -> datetime | None:
         with self._lock:
-            return self._tables.due.first(can_run)
+            return self._tables.due.first(can_run, without)
+
+    async def database_time(self) -> None:
+        return None
 
     def listen(self) -> EventWakeup:
         return self._tables.wakeups.listen()

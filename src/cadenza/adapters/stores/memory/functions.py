@@ -36,6 +36,10 @@ class MemoryFunctions:
             undeclared = [one for one in waiting if self._is_undeclared(one, now, undeclared_since)]
             return [self._tables.amend_endpoint(retire(endpoint)) for endpoint in islice(undeclared, limit)]
 
+    async def declared_at(self, name: str) -> datetime | None:
+        with self._lock:
+            return self._tables.functions.get(name)
+
     def _is_undeclared(self, endpoint: Endpoint, now: datetime, since: datetime) -> bool:
         name = _function(endpoint)
         return name is not None and self._tables.functions.setdefault(name, now) < since

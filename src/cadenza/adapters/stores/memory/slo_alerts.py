@@ -1,4 +1,4 @@
-"""SLOs and alerts."""
+"""SLOs, alerts and health."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,6 +28,13 @@ class MemorySlos:
             self._tables.slos = {
                 place: one for place, one in self._tables.slos.items() if one.evaluated_at >= before
             }
+
+
+class MemoryHealth:
+    """Memory takes every change."""
+
+    async def check(self) -> None:
+        pass
 
 
 class MemoryAlerts:

@@ -8,13 +8,14 @@ from cadenza.adapters.stores.memory.access import (
     MemoryTenants,
 )
 from cadenza.adapters.stores.memory.analyses import MemoryAnalyses
+from cadenza.adapters.stores.memory.audit import MemoryAudit
 from cadenza.adapters.stores.memory.catalog import MemoryCatalog
 from cadenza.adapters.stores.memory.conversations import MemoryConversations, MemoryDeliveries
 from cadenza.adapters.stores.memory.daily import MemoryDaily
 from cadenza.adapters.stores.memory.endpoints import MemoryEndpoints, MemoryRuns
 from cadenza.adapters.stores.memory.functions import MemoryFunctions
 from cadenza.adapters.stores.memory.rules import MemoryRules
-from cadenza.adapters.stores.memory.slo_alerts import MemoryAlerts, MemorySlos
+from cadenza.adapters.stores.memory.slo_alerts import MemoryAlerts, MemoryHealth, MemorySlos
 from cadenza.adapters.stores.memory.statistics import MemoryDailyStatistics, MemoryStatistics
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.adapters.stores.memory.users_agents import MemoryAgents, MemorySchedules, MemoryUsers
@@ -46,7 +47,9 @@ class MemoryStore(Store):
             sessions=MemorySessions(tables),
             idempotency=MemoryReplies(tables),
             rates=MemoryRates(tables),
+            audit=MemoryAudit(tables),
             statistics=MemoryStatistics(tables),
             slos=MemorySlos(tables),
             alerts=MemoryAlerts(tables),
+            health=MemoryHealth(),
         )

@@ -9,8 +9,9 @@ from threading import RLock
 from typing import NamedTuple
 
 from cadenza.adapters.stores.common import not_found, owners_of_prompts, with_job_active
-from cadenza.adapters.stores.memory.due_index import DueByRequirement, DueIndex
+from cadenza.adapters.stores.memory.due_index import DueByShare, DueIndex
 from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
+from cadenza.domain.access.audit import AuditRecord
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery
@@ -20,10 +21,10 @@ from cadenza.domain.daily.user import DailyGap, DailyUser, Verdict
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.abandon import sweep_at
+from cadenza.domain.scheduling.abandon import is_suspect, sweep_at
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
-from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
+from cadenza.domain.scheduling.run import ProcessDeath, Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 from cadenza.ports.access import IdempotentReply, Session, StoredKey
 from cadenza.ports.agents import AgentUsage
@@ -69,8 +70,12 @@ class MemoryTables:
 
     endpoints: dict[EndpointKey, Endpoint] = field(default_factory=dict)
     ranks: dict[EndpointKey, int] = field(default_factory=dict)
-    due: DueByRequirement = field(default_factory=DueByRequirement)
+    due: DueByShare = field(default_factory=DueByShare)
     sweeps: DueIndex = field(default_factory=DueIndex)
+    holders: dict[str, str] = field(default_factory=dict)
+    """Who holds a lease, by its token."""
+    deaths: dict[str, ProcessDeath] = field(default_factory=dict)
+    """What the holder of a lease had in flight when its leases began to run out, by their tokens."""
     functions: dict[str, datetime] = field(default_factory=dict)
     """When each function was last declared."""
     runs: dict[EndpointKey, dict[str, Run]] = field(default_factory=partial(defaultdict, dict))
@@ -104,9 +109,11 @@ class MemoryTables:
     tenants: dict[str, Tenant] = field(default_factory=dict)
     spent: dict[tuple[str, str], MonthlyUsage] = field(default_factory=dict)
     keys: dict[str, StoredKey] = field(default_factory=dict)
+    key_removals: int = 0
     sessions: dict[bytes, Session] = field(default_factory=dict)
     replies: dict[tuple[str, str], IdempotentReply] = field(default_factory=dict)
     rates: dict[int, dict[str, int]] = field(default_factory=dict)
+    audit: dict[tuple[str, str], AuditRecord] = field(default_factory=dict)
 
     slos: dict[tuple[str, str, str], SloStatus] = field(default_factory=dict)
     alerts: dict[str, StoredAlert] = field(default_factory=dict)
@@ -135,7 +142,7 @@ class MemoryTables:
         self.check_owners([endpoint])
         self.ranks[endpoint.key] = len(self.ranks)
         self.put_endpoint(with_job_active(endpoint, self._job_of(endpoint)))
-        self.wakeups.notify()
+        self.wakeups.notify([endpoint.tenant_id])
 
     def amend_endpoint(self, amended: ChangedEndpoint) -> ChangedEndpoint:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
@@ -146,7 +153,7 @@ class MemoryTables:
         if amended.record is not None:
             self.hints[after.key].append(amended.record)
         if moved:
-            self.wakeups.notify()
+            self.wakeups.notify([after.tenant_id])
         return amended._replace(endpoint=after)
 
     def check_owners(self, endpoints: Iterable[Endpoint]) -> None:
@@ -160,7 +167,7 @@ class MemoryTables:
         """Write an endpoint and its place in the indexes, and a run for each skipped slot."""
         key = endpoint.key
         self.endpoints[key] = endpoint
-        self.due.put(key, endpoint.target, claimable_at(endpoint), self.ranks[key])
+        self.due.put(endpoint, claimable_at(endpoint), self.ranks[key])
         self.sweeps.put(key, sweep_at(endpoint), self.ranks[key])
         for slot in slots:
             self.put_run(skipped_run(endpoint, slot, self.ids.new()))
@@ -175,16 +182,35 @@ class MemoryTables:
         large = run.response is not None or run.traceback is not None
         self.feed.append(run._replace(response=None, traceback=None) if large else run)
 
+    def note_deaths(self, keys: Iterable[EndpointKey]) -> None:
+        """Note what the holders of these endpoints' leases have in flight, once for all their leases."""
+        leased = [one for one in self.endpoints.values() if one.lease is not None]
+        tokens = {one.lease.token for one in leased if one.lease}
+        self.holders = {token: holder for token, holder in self.holders.items() if token in tokens}
+        self.deaths = {token: death for token, death in self.deaths.items() if token in tokens}
+        in_flight: dict[str | None, list[Endpoint]] = defaultdict(list)
+        for one in leased:
+            if one.lease and self.runs[one.key][one.lease.run_id].started_at is not None:
+                in_flight[self.holders.get(one.lease.token)].append(one)
+        dying = {self.holders.get(one.lease.token) for one in map(self.endpoint, keys) if one.lease}
+        for token, holder in self.holders.items():
+            if holder in dying and in_flight[holder]:
+                death = ProcessDeath(len(in_flight[holder]), sum(map(is_suspect, in_flight[holder])))
+                self.deaths.setdefault(token, death)
+
     def put_job(self, job: Job) -> None:
         """Write a job; its endpoints become active or inactive with it."""
         self.jobs[job.tenant_id, job.id] = job
         self._follow_job(job.tenant_id, job.id)
 
     def drop_key(self, key_id: str) -> None:
-        """Delete a key with the sessions that were opened with it."""
+        """Delete a key with the sessions that were opened and the tokens that were made with it."""
         del self.keys[key_id]
+        self.key_removals += 1
         for session in [one for one in self.sessions.values() if one.key_id == key_id]:
             del self.sessions[session.digest]
+        for token in [one.key for one in self.keys.values() if one.key.made_by == key_id]:
+            self.drop_key(token.id)
 
     def drop_job(self, tenant_id: str, job_id: str) -> None:
         """Delete a job with its rules."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+from cadenza.adapters.stores.sql.monitoring.health import RefusedChanges
 from cadenza.adapters.stores.sql.rows import Read, Row
 
 Answer = TypeVar("Answer")
@@ -11,8 +12,10 @@ Answer = TypeVar("Answer")
 CHANNEL = "cadenza"
 NOTIFY = f"SELECT pg_notify('{CHANNEL}', $1)"
 """Notifies all processes when the transaction commits; SQLite notifies its own, after the commit."""
-WORKERS = ""
-"""The notification for workers: something may be due earlier than they know."""
+DUE = "due "
+"""Begins the notification for workers: something of the tenant that it names may be due earlier."""
+KEYS = "keys"
+"""The notification that keys were deleted: what was cached of them is outdated."""
 ADVISORY_LOCK = "SELECT pg_advisory_xact_lock"
 """How PostgreSQL takes a lock on something that has no row; SQLite's one writer does not need it."""
 
@@ -62,9 +65,14 @@ class Database(Protocol):
     dialect: Dialect
     read_moment: Read
     """How a moment in a row becomes a datetime."""
+    refused_changes: RefusedChanges
 
     async def read(self, statement: str, /, *values: Any) -> Sequence[Row]:
         """The rows of a statement that changes nothing."""
+        ...
+
+    async def read_by_key(self, statement: str, /, *values: Any) -> Sequence[Row]:
+        """The same for a row that is found by its key: on a file without a switch of threads."""
         ...
 
     async def ask(self, statement: str, /, *values: Any) -> Sequence[Row]:
@@ -79,10 +87,28 @@ class Database(Protocol):
         """
         ...
 
+    async def in_one_commit(self, perform: Callable[[], Awaitable[Answer]], /) -> Answer:
+        """Carry out several reads and writes in one transaction, which begins with the first write.
 
-async def wake_workers(connection: Connection) -> None:
-    """Wake all workers when this transaction commits."""
-    await connection.fetch(NOTIFY, WORKERS)
+        If `perform` raises, nothing remains. From its first write on it awaits nothing but this database.
+        Within another one it is a part of that, which remains or not as a whole.
+        """
+        ...
+
+    def after_commit(self, callback: Callable[[], None]) -> None:
+        """Call this once what was just written is committed: at once, unless it is part of more."""
+        ...
+
+
+async def wake_workers(connection: Connection, tenants: Iterable[str]) -> None:
+    """Wake all workers when this transaction commits, because of endpoints of these tenants."""
+    for tenant_id in sorted(set(tenants)):
+        await connection.fetch(NOTIFY, f"{DUE}{tenant_id}")
+
+
+def tenant_with_due(notification: str) -> str | None:
+    """The tenant of a notification for workers; None if it is another one."""
+    return notification.removeprefix(DUE) if notification.startswith(DUE) else None
 
 
 BATCH = 2_000

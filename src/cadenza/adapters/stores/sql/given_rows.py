@@ -6,6 +6,7 @@ from typing import Any
 MOMENT, NUMBER, LARGE, TRUTH, TEXT = "timestamptz", "int", "bigint", "boolean", "text"
 TYPES = {
     **dict.fromkeys(("attempt", "coalesced", "failure_count", "abandoned_count", "missed_slots"), NUMBER),
+    **dict.fromkeys(("abandoned_alone_count", "in_flight", "suspects"), NUMBER),
     **dict.fromkeys(("open_slot_attempts", "shard", "due"), NUMBER),
     **dict.fromkeys(("interval_hint_ms", "duration_ms", "late_ms", "version"), LARGE),
     **dict.fromkeys(("enabled", "archived", "job_active", "verdict", "starts", "late"), TRUTH),

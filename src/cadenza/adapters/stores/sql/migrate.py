@@ -6,10 +6,13 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
+from cadenza.adapters.stores.postgres.engines.profile import POSTGRESQL, EngineProfile
+from cadenza.adapters.stores.postgres.engines.reduced_connection import LOCK_MIGRATIONS, make_migration_lock
 from cadenza.adapters.stores.sql.migrations import HEAD
 from cadenza.adapters.stores.sqlite.database import SqliteFile, translated_errors
 from cadenza.domain.errors import Unavailable
@@ -21,6 +24,8 @@ SQLITE = "sqlite:///"
 MIGRATION_LOCK = 7_236_836_942
 """The number of the advisory lock; any that is not used for another lock."""
 
+PARTITION = "PARTITION"
+PARTITIONED = " PARTITION BY RANGE (finished_at)"
 ALEMBIC_LOGGERS = ("alembic.runtime.plugins", "alembic.runtime.migration")
 
 
@@ -33,8 +38,11 @@ class Migrated(NamedTuple):
     """How many rows were deleted from which tables: those that belonged to nothing any more."""
 
 
-async def migrate(url: str) -> Migrated:
-    """Bring the schema up to date; safe when several processes do so at once."""
+async def migrate(url: str, profile: EngineProfile = POSTGRESQL) -> Migrated:
+    """Bring the schema up to date; safe when several processes do so at once.
+
+    Where runs are not partitioned, that is decided when the tables are made.
+    """
     before = await version(url)
     if not _upgradable(before, url):
         return Migrated(before, HEAD)
@@ -42,7 +50,9 @@ async def migrate(url: str) -> Migrated:
         return await asyncio.to_thread(_migrate_sqlite, sqlite_path(url))
     pool = _pool(url)
     try:
-        return await pool.write(_migrate_postgres)
+        if not profile.advisory_locks:
+            await make_migration_lock(pool)
+        return await pool.write(partial(_migrate_postgres, profile=profile))
     finally:
         await pool.close()
 
@@ -161,14 +171,31 @@ async def _postgres_version(connection: "Connection") -> str | None:
     return found
 
 
-async def _migrate_postgres(connection: "Connection") -> Migrated:
-    await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+async def _migrate_postgres(connection: "Connection", profile: EngineProfile) -> Migrated:
+    from cadenza.adapters.stores.postgres.partitions import days_ahead, make_partition  # noqa: PLC0415 - See above.
+
+    if profile.advisory_locks:
+        await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+    else:
+        await connection.execute(LOCK_MIGRATIONS)
     before, deleted = await _postgres_version(connection), Counter[str]()
     if before != HEAD:
-        for statement in _statements("postgresql", before):
+        for statement in _statements_for(profile, before):
             status = await connection.execute(statement)  # Such as DELETE 3.
             deleted.update(_deleted(statement, int(status.split()[-1]) if status[-1:].isdigit() else 0))
+        for day in days_ahead(await connection.fetchval("SELECT now()")) if profile.partitions else ():
+            await make_partition(connection, day)
     return Migrated(before, HEAD, deleted)
+
+
+def _statements_for(profile: EngineProfile, before: str | None) -> Iterator[str]:
+    """The statements for an engine; without partitions, `runs` is a table with an index by age."""
+    for statement in _statements("postgresql", before):
+        if profile.partitions or PARTITION not in statement:
+            yield statement
+        elif PARTITIONED in statement:
+            yield statement.replace(PARTITIONED, "")
+            yield "CREATE INDEX runs_by_age ON runs (finished_at)"
 
 
 def _deleted(statement: str, rows: int) -> dict[str, int]:

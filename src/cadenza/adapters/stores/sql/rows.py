@@ -7,12 +7,12 @@ from typing import Any, Protocol
 import orjson
 
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
-from cadenza.domain.scheduling.abandon import sweep_at
+from cadenza.domain.scheduling.abandon import requirement_of, sweep_at
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restore_endpoint
 from cadenza.domain.scheduling.hint import HintKind, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Claim, Run, RunStatus
+from cadenza.domain.scheduling.run import UNKNOWN_DEATH, Claim, ProcessDeath, Run, RunStatus
 from cadenza.domain.scheduling.steer import HintRecord
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
@@ -34,6 +34,7 @@ Read = Callable[[Any], Any]
 STATE_COLUMNS = (
     "claimable_at",
     "tidy_at",
+    "requirement",
     "next_run_at",
     "next_source",
     "last_run_at",
@@ -55,13 +56,14 @@ STATE_COLUMNS = (
     "one_shot_origin",
     "pause_reason",
     "pause_origin",
+    "abandoned_alone_count",
     "enabled",
     "archived",
     "job_active",
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
-STEERING_COLUMNS = (*STATE_COLUMNS[5:8], *STATE_COLUMNS[11:23])
+STEERING_COLUMNS = (*STATE_COLUMNS[6:9], *STATE_COLUMNS[12:25])
 """Those of them that nearly always hold nothing."""
 OWNER_COLUMNS = ("tenant_id", "id", "job_id", "name", "description", "definition")
 OPEN_RUN_COLUMNS = (
@@ -75,20 +77,23 @@ OPEN_RUN_COLUMNS = (
 )
 ENDPOINT_COLUMNS = (
     *(f"e.{column}" for column in OWNER_COLUMNS),
-    *(f"s.{column}" for column in STATE_COLUMNS[2:]),
+    *(f"s.{column}" for column in STATE_COLUMNS[3:]),
     *(f"s.{column}" for column in ("lease_token", "lease_until", *OPEN_RUN_COLUMNS, "version")),
 )
-"""What is selected to read an endpoint, from `endpoints e` and `endpoint_states s`."""
-SELECT_ENDPOINT = (
-    f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM endpoint_states s"
-    " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
+"""What is selected to read an endpoint with its open run, from `endpoints e` and `endpoint_states s`."""
+ENDPOINT_ALONE = len(ENDPOINT_COLUMNS) - len(OPEN_RUN_COLUMNS)
+"""The first so many of them, up to the id of the run, are an endpoint."""
+FROM_ENDPOINTS = (
+    "FROM endpoint_states s JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
 )
+SELECT_ENDPOINT = f"SELECT {', '.join(ENDPOINT_COLUMNS)} {FROM_ENDPOINTS}"
+SELECT_ENDPOINT_ALONE = f"SELECT {', '.join(ENDPOINT_COLUMNS[:ENDPOINT_ALONE])} {FROM_ENDPOINTS}"
 LISTED_RUN_COLUMNS = Run._fields[:-1]
 """What is selected to read many runs: all but the traceback, which is shown with one run alone."""
 NO_HINT = (None, None, None, None)
 LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
 """The states of endpoints that count towards a limit, as `Endpoint.live` says."""
-LEASE = len(OWNER_COLUMNS) + len(STATE_COLUMNS) - 2
+LEASE = len(OWNER_COLUMNS) + len(STATE_COLUMNS) - 3
 RUN_ID = LEASE + 2
 VERSION = len(ENDPOINT_COLUMNS) - 1
 
@@ -111,6 +116,7 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
     return (
         claimable_at(endpoint),
         sweep_at(endpoint) if one_shot is not None and endpoint.lease is None else None,
+        requirement_of(endpoint),
         endpoint.next_run_at,
         endpoint.next_source._value_,
         endpoint.last_run_at,
@@ -129,6 +135,7 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
         *((one_shot.at, one_shot.expires_at, one_shot.reason, one_shot.origin) if one_shot else NO_HINT),
         endpoint.pause_reason,
         endpoint.pause_origin,
+        endpoint.abandoned_alone_count or None,
         endpoint.enabled,
         endpoint.archived,
         endpoint.job_active,
@@ -136,14 +143,15 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
 
 
 def read_endpoint(row: Row, read: Read) -> Endpoint:
-    """The endpoint of a row selected as `ENDPOINT_COLUMNS`."""
+    """The endpoint of a row selected as `ENDPOINT_COLUMNS`, or as the first of them that are an endpoint."""
     next_run_at, next_source, last_run_at = row[6:9]
     missed_slots, failure_count, abandoned_count = row[12:15]
-    enabled, archived, job_active, token, until, run_id = row[27:33]
+    enabled, archived, job_active, token, until, run_id = row[28:34]
+    steering = (*row[9:12], *row[15:28])
     return restore_endpoint(
-        read_owner_columns(row[:6])
-        | read_steering((*row[9:12], *row[15:27]), read)
-        | {
+        {
+            **read_owner_columns(row[:6]),
+            **(UNSTEERED if steering == NO_STEERING else read_steering(steering, read)),
             "next_run_at": read(next_run_at),
             "next_source": SOURCES[next_source],
             "last_run_at": read(last_run_at),
@@ -167,7 +175,9 @@ def read_owner_columns(columns: Iterable[Any]) -> dict[str, Any]:
 
 def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
     """Hints, pause and the like of an endpoint, from the columns `STEERING_COLUMNS`."""
-    skipped_at, paused_until, quota_opens_at, slot_at, attempts, *hints, pause_reason, pause_origin = columns
+    skipped_at, paused_until, quota_opens_at, slot_at, attempts, *hints, pause_reason, pause_origin, alone = (
+        columns
+    )
     interval_ms, interval_until, interval_reason, interval_origin, at, until, reason, origin = hints
     return {
         "skipped_at": read(skipped_at),
@@ -180,7 +190,13 @@ def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
         "one_shot_hint": None if at is None else OneShotHint(read(at), read(until), reason, origin),
         "pause_reason": pause_reason,
         "pause_origin": pause_origin,
+        "abandoned_alone_count": alone or 0,
     }
+
+
+NO_STEERING = (None,) * len(STEERING_COLUMNS)
+UNSTEERED = read_steering(NO_STEERING, from_micros)
+"""What is read for an endpoint that nobody steers, as nearly all."""
 
 
 def read_open_run(row: Row, read: Read) -> Run | None:
@@ -200,6 +216,11 @@ def read_open_run(row: Row, read: Read) -> Run | None:
         claimed_at=read(claimed_at),
         started_at=read(started_at),
     )
+
+
+def read_death(row: Row) -> ProcessDeath:
+    """What was in flight when a lease ran out, from its columns token, `in_flight` and `suspects`."""
+    return UNKNOWN_DEATH if row[1] is None else ProcessDeath(row[1], row[2])
 
 
 def write_run(run: Run) -> tuple[Any, ...]:

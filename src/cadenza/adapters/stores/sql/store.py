@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from cadenza.adapters.stores.sql.access.audit import SqlAudit
 from cadenza.adapters.stores.sql.access.idempotency import SqlRates, SqlReplies
-from cadenza.adapters.stores.sql.access.keys import SqlKeys
 from cadenza.adapters.stores.sql.access.sessions import SqlSessions
 from cadenza.adapters.stores.sql.access.tenants import SqlTenants
 from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
@@ -13,12 +13,14 @@ from cadenza.adapters.stores.sql.agents.users_agents import SqlAgents, SqlUsers
 from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
 from cadenza.adapters.stores.sql.database import Database
+from cadenza.adapters.stores.sql.monitoring.health import SqlHealth
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlAlerts, SqlSlos
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.scheduling.functions import SqlFunctions
 from cadenza.domain.agents.users import UserKey
+from cadenza.ports.access import KeyStore
 from cadenza.ports.agents import Callback
 from cadenza.ports.monitoring import StatisticsStore
 from cadenza.ports.planning import AnalysisStore
@@ -38,8 +40,10 @@ class SqlStore(Store):
         runs: RunStore,
         analyses: AnalysisStore,
         statistics: StatisticsStore,
+        keys: KeyStore,
         listen_for_user: Callable[[UserKey, Callback], Callback],
     ) -> None:
+        self.database = database
         super().__init__(
             endpoints=endpoints,
             functions=SqlFunctions(database, tables),
@@ -55,11 +59,13 @@ class SqlStore(Store):
             daily=SqlDaily(database),
             daily_statistics=SqlDailyStatistics(database),
             tenants=SqlTenants(database),
-            keys=SqlKeys(database),
+            keys=keys,
             sessions=SqlSessions(database),
             idempotency=SqlReplies(database),
             rates=SqlRates(database),
+            audit=SqlAudit(database),
             statistics=statistics,
             slos=SqlSlos(database),
             alerts=SqlAlerts(database),
+            health=SqlHealth(database),
         )

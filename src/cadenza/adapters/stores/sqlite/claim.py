@@ -5,11 +5,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import itemgetter
 from threading import Lock
+from typing import NamedTuple
 
+from cadenza.adapters.stores.common import Share, in_turns
 from cadenza.adapters.stores.sql.rows import from_micros, read_endpoint, to_micros
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.cycle_statements import read_many, write_many
 from cadenza.adapters.stores.sqlite.settle import SettledClaim
+from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.scheduling.due import claim
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
 from cadenza.domain.scheduling.run import Claim
@@ -60,61 +63,71 @@ def requirements_of(connection: sqlite3.Connection, can_run: Collection[str] | N
     return found[1:]
 
 
-def next_due(connection: sqlite3.Connection, can_run: Collection[str] | None) -> datetime | None:
-    """The earliest moment at which something can be claimed."""
-    firsts = (
-        connection.execute(sql.NEXT_DUE, (requirement,)).fetchone()
-        for requirement in requirements_of(connection, can_run)
-    )
-    return from_micros(min((first[0] for first in firsts if first is not None), default=None))
+def next_due(
+    connection: sqlite3.Connection, can_run: Collection[str] | None, without: Collection[str]
+) -> datetime | None:
+    """The earliest moment at which something can be claimed of others than these tenants."""
+    requirements = requirements_of(connection, can_run)
+    if without:
+        tenants = (one for requirement in requirements for one in _tenants(connection, requirement))
+        moments = [soonest for tenant_id, soonest in tenants if tenant_id not in without]
+    else:
+        firsts = [connection.execute(sql.NEXT_DUE, (one,)).fetchone() for one in requirements]
+        moments = [first[0] for first in firsts if first is not None]
+    return from_micros(min(moments, default=None))
 
 
 def due_rows(
-    connection: sqlite3.Connection, horizon: datetime, limit: int, can_run: Collection[str] | None
+    connection: sqlite3.Connection, horizon: datetime, limits: ClaimShares, can_run: Collection[str] | None
 ) -> list[DueRow]:
     """What is due, soonest first.
 
-    If it is more than the limit, every tenant gets its share of each requirement.
+    If it is more than the limit, every tenant gets its share of each requirement. If tenants have bounds,
+    their backlogs are passed by: all is read tenant by tenant.
     """
     until, requirements = to_micros(horizon) or 0, requirements_of(connection, can_run)
+    if limits.bounds:
+        return _rows_of_shares(connection, _shares_due(connection, requirements, until), until, limits)
     rows: list[DueRow] = []
-    in_order = True
+    limit, in_order = limits.limit, True
     for requirement in requirements:
         found = connection.execute(sql.DUE, (requirement, until, limit + 1 - len(rows))).fetchall()
         in_order = in_order and not (rows and found)
         rows = rows + found if rows else found
         if len(rows) > limit:
-            break
-    if len(rows) > limit:
-        shares = [
-            (requirement, tenant_id, until, limit)
-            for requirement in requirements
-            for tenant_id in _tenants_due(connection, requirement, until)
-        ]
-        return rows[:limit] if len(shares) == 1 else _round_robin(connection, shares, limit)
+            shares = _shares_due(connection, requirements, until)
+            is_one = len(shares) == 1
+            return rows[:limit] if is_one else _rows_of_shares(connection, shares, until, limits)
     return rows if in_order else sorted(rows, key=SOONEST)
+
+
+class LeaseTerms(NamedTuple):
+    """When something is claimed, until when its lease protects, and for whom."""
+
+    now: datetime
+    until: datetime
+    holder: str | None
 
 
 def lease_rows(
     connection: sqlite3.Connection,
     rows: list[DueRow],
+    terms: LeaseTerms,
     *,
     settled: SettledEndpoints,
     ids: Ids,
-    now: datetime,
-    until: datetime,
 ) -> list[Claim]:
     """Lease the rows as one batch, and open a run for each."""
     if not rows:
         return []
-    token = ids.new()
+    token, (now, until, holder) = ids.new(), terms
     claims = [
         claim(endpoint, Lease(token, ids.new(), until), now, version=version, place=place)
         for endpoint, (place, version, *_) in zip(_endpoints(connection, rows, settled), rows, strict=True)
     ]
     lease, at = (token, to_micros(until)), to_micros(now)
     write_many(connection, sql.lease, [(held.place, held.run_id) for held in claims], *lease, at, at, at)
-    connection.execute(sql.ADD_LEASE, lease)
+    connection.execute(sql.ADD_LEASE, (*lease, holder or token))
     return claims
 
 
@@ -130,19 +143,37 @@ def _endpoints(
     return [endpoint or read[place] for endpoint, (place, *_) in zip(remembered, rows, strict=True)]
 
 
-def _tenants_due(connection: sqlite3.Connection, requirement: str, until: int) -> Iterator[str]:
-    """The tenants that have something due, found by jumping from one to the next in the index."""
+def _tenants(connection: sqlite3.Connection, requirement: str) -> Iterator[tuple[str, int]]:
+    """The tenants with their soonest moments, found by jumping from one to the next in the index."""
     tenant_id = ""
     while (row := connection.execute(sql.NEXT_TENANT, (requirement, tenant_id)).fetchone()) is not None:
-        tenant_id, soonest = row
-        if soonest <= until:
-            yield tenant_id
+        yield row
+        tenant_id = row[0]
 
 
-def _round_robin(
-    connection: sqlite3.Connection, shares: list[tuple[str, str, int, int]], limit: int
+def _shares_due(
+    connection: sqlite3.Connection, requirements: Sequence[str], until: int
+) -> list[tuple[str, str]]:
+    """The requirements and tenants that have something due."""
+    return [
+        (requirement, tenant_id)
+        for requirement in requirements
+        for tenant_id, soonest in _tenants(connection, requirement)
+        if soonest <= until
+    ]
+
+
+def _rows_of_shares(
+    connection: sqlite3.Connection, due: Sequence[tuple[str, str]], until: int, limits: ClaimShares
 ) -> list[DueRow]:
-    """Every share's soonest, then every share's second, and so on, up to the limit."""
-    queues = [connection.execute(sql.DUE_OF_TENANT, share).fetchall() for share in shares]
-    rounds = (queue[place] for place in range(limit) for queue in queues if place < len(queue))
-    return [row for row, _ in zip(rounds, range(limit), strict=False)]
+    """What is due within the limits, soonest first, read tenant by tenant."""
+    shares = [
+        Share(
+            tenant_id,
+            connection.execute(sql.DUE_OF_TENANT, (requirement, tenant_id, until, most)).fetchall(),
+        )
+        for requirement, tenant_id in due
+        if (most := min(limits.limit, limits.bounds.get(tenant_id, limits.limit))) > 0
+    ]
+    rows = in_turns(shares, limits, SOONEST)
+    return rows if len(shares) == 1 else sorted(rows, key=SOONEST)

@@ -10,6 +10,7 @@ from cadenza.adapters.stores.sql.rows import (
     ENDPOINT_COLUMNS,
     OPEN_RUN_COLUMNS,
     SELECT_ENDPOINT,
+    SELECT_ENDPOINT_ALONE,
     STATE_COLUMNS,
 )
 from cadenza.domain.scheduling.run import Run
@@ -62,7 +63,7 @@ NEXT_TENANT = (
     "SELECT tenant_id, claimable_at FROM endpoint_states WHERE requirement = ? AND tenant_id > ?"
     " AND claimable_at IS NOT NULL ORDER BY tenant_id, claimable_at LIMIT 1"
 )
-ADD_LEASE = "INSERT INTO leases (token, until) VALUES (?, ?)"
+ADD_LEASE = "INSERT INTO leases (token, until, holder) VALUES (?, ?, ?)"
 
 
 @cache
@@ -147,6 +148,7 @@ NO_LEASE = "lease_token = NULL, lease_until = NULL"
 SET_STATE = ", ".join(f"{column} = ?" for column in STATE_COLUMNS)
 
 GET = f"{SELECT_ENDPOINT} {OF_KEY}"
+GET_ALONE = f"{SELECT_ENDPOINT_ALONE} {OF_KEY}"
 UPDATE_STATE = (
     f"UPDATE endpoint_states SET {SET_STATE}, version = version + 1 WHERE tenant_id = ? AND endpoint_id = ?"
 )
@@ -155,13 +157,22 @@ START = (
     "UPDATE endpoint_states SET run_slot = ?, run_due_at = ?, run_source = ?, run_started_at = ?"
     " WHERE tenant_id = ? AND endpoint_id = ?"
 )
-RENEW = "UPDATE leases SET until = ? WHERE token = ?"
+RENEW = "UPDATE leases SET until = ?, in_flight = NULL, suspects = NULL WHERE token = ?"
 RUNS_OF_LEASE = "SELECT run_id FROM endpoint_states WHERE lease_token = ?"
 
 SETTLE = f"UPDATE endpoint_states SET {SET_STATE}, {NO_LEASE} WHERE tenant_id = ? AND endpoint_id = ?"
 SETTLE_AS_CLAIMED = f"{SETTLE} AND run_id = ? AND lease_token = ? AND version = ?"
 ADD_RUN = f"INSERT INTO runs ({', '.join(Run._fields)}) VALUES ({', '.join('?' * len(Run._fields))})"
 EXPIRED = "SELECT token FROM leases WHERE until <= ? LIMIT ?"
+NOTE_DEATH = (
+    "UPDATE leases SET (in_flight, suspects) = (SELECT count(*), count(nullif(s.abandoned_count, 0))"
+    " FROM leases l JOIN endpoint_states s ON s.lease_token = l.token"
+    " WHERE l.holder = leases.holder AND s.run_started_at IS NOT NULL)"
+    " WHERE holder = (SELECT holder FROM leases WHERE token = ?) AND in_flight IS NULL"
+)
+"""Noted once for all leases of a holder: they run out one after the other, and are not all swept in one
+commit. A holder that lives has its own noted too, until it renews them."""
+DEATH = "SELECT token, in_flight, suspects FROM leases WHERE token = ?"
 LEASED = f"{SELECT_ENDPOINT} WHERE s.lease_token = ? LIMIT ?"
 END_LEASES = (
     "DELETE FROM leases WHERE until <= ? AND NOT EXISTS"

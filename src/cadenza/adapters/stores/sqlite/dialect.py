@@ -4,14 +4,16 @@ import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
 from cadenza.adapters.stores.sql.database import ADVISORY_LOCK, NOTIFY, Dialect
+from cadenza.adapters.stores.sql.one_commit import OneCommit
 from cadenza.adapters.stores.sql.rows import Read, Row, from_micros, to_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.one_commit import run_to_end
 
 Answer = TypeVar("Answer")
 Notified = Callable[[str], None]
@@ -28,7 +30,6 @@ DIALECT = (
         r"CROSS JOIN \2 \1 ON \3",
     ),
     (re.compile(r" OFFSET 0\b"), ""),
-    (re.compile(r"ctid = ANY \(ARRAY\s?\(\s*SELECT ctid (.+)\)\)", re.DOTALL), r"rowid IN (SELECT rowid \1)"),
     (re.compile(r"::\w+(?:\[\])?"), ""),
     (re.compile(r"\s+FOR (?:NO KEY UPDATE|UPDATE|KEY SHARE)(?: OF \w+(?:, \w+)*)?(?: SKIP LOCKED)?"), ""),
     (re.compile(r"([\w.]+) #>> '\{(\w+),(\w+)\}'"), r"json_extract(\1, '$.\2.\3')"),
@@ -177,11 +178,16 @@ class SqliteDatabase:
     read_moment: Read = staticmethod(from_micros)
 
     def __init__(self, file: SqliteFile, notified: Notified = lambda _: None) -> None:
+        self.refused_changes = file.refused_changes
         self._file = file
         self._notified = notified
 
     async def read(self, statement: str, /, *values: Any) -> list[Row]:
         return await self._file.read(lambda file: _rows(file, statement, values))
+
+    async def read_by_key(self, statement: str, /, *values: Any) -> Sequence[Row]:
+        text, bound = for_sqlite(statement).bound(values)
+        return await self._file.read_by_key(text, tuple(bound))
 
     async def ask(self, statement: str, /, *values: Any) -> list[Row]:
         return await self._file.write(lambda file: _rows(file, statement, values))
@@ -191,25 +197,20 @@ class SqliteDatabase:
 
         def transaction(file: sqlite3.Connection) -> Answer:
             connection = SqliteConnection(file)
-            answer = run_to_end(work(connection))
+            answer = run_to_end(work(connection).__await__())
             notifications.extend(connection.notifications)
             return answer
 
         answer = await self._file.write(transaction)
         for notification in notifications:
-            self._notified(notification)
+            self.after_commit(partial(self._notified, notification))
         return answer
 
+    async def in_one_commit(self, perform: Callable[[], Awaitable[Answer]], /) -> Answer:
+        return await self._file.in_one_commit(perform)
 
-def run_to_end(work: Awaitable[Answer]) -> Answer:
-    """Run a coroutine that waits for nothing, without an event loop."""
-    steps = work.__await__()
-    try:
-        next(steps)
-    except StopIteration as ended:
-        answer: Answer = ended.value
-        return answer
-    raise RuntimeError("a transaction may await its connection and nothing else")
+    def after_commit(self, callback: Callable[[], None]) -> None:
+        OneCommit.after(self._file, callback)
 
 
 def _rows(file: sqlite3.Connection, statement: str, values: Sequence[Any]) -> list[Row]:

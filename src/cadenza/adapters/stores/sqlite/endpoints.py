@@ -1,21 +1,20 @@
 """Endpoints, their claims and their runs in a SQLite file."""
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
 from cadenza.adapters.stores.common import not_found, users_with_turns
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
-from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
+from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
-from cadenza.adapters.stores.sqlite.claim import SettledEndpoints, due_rows, lease_rows, next_due
+from cadenza.adapters.stores.sqlite.claim import LeaseTerms, SettledEndpoints, due_rows, lease_rows, next_due
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
-from cadenza.adapters.stores.sqlite.retention import delete_runs
 from cadenza.adapters.stores.sqlite.settle import (
     ChangedSinceClaim,
     settle_fresh,
@@ -25,12 +24,13 @@ from cadenza.adapters.stores.sqlite.settle import (
 )
 from cadenza.adapters.stores.sqlite.sweep import sweep
 from cadenza.adapters.stores.wakeup import EventWakeup, UserWakeups, Wakeups
+from cadenza.domain.access.places import NO_BOUNDS, ClaimShares
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import RecheckClaim, Retention, Settle, SweepRules
+from cadenza.ports.scheduling import RecheckClaim, Settle, SweepRules
 
 
 class SqliteEndpoints(SqlEndpoints):
@@ -55,14 +55,10 @@ class SqliteEndpoints(SqlEndpoints):
 
     async def get(self, key: EndpointKey) -> Endpoint:
         """Read by its key, as nearly every command does: at once, in the thread of the caller."""
-
-        def work(connection: sqlite3.Connection) -> Endpoint:
-            row = connection.execute(sql.GET, key).fetchone()
-            if row is None:
-                raise not_found("endpoint", key.id)
-            return read_endpoint(row, from_micros)
-
-        return await self._file.read_inline(work)
+        rows = await self._file.read_by_key(sql.GET_ALONE, key)
+        if not rows:
+            raise not_found("endpoint", key.id)
+        return read_endpoint(rows[0], from_micros)
 
     async def claim_due(
         self,
@@ -71,13 +67,14 @@ class SqliteEndpoints(SqlEndpoints):
         within: timedelta,
         lease_until: datetime,
         limit: int,
+        bounds: Mapping[str, int] = NO_BOUNDS,
         can_run: Collection[str] | None = None,
+        holder: str | None = None,
     ) -> list[Claim]:
         def work(connection: sqlite3.Connection) -> list[Claim]:
-            rows = due_rows(connection, now + within, limit, can_run)
-            return lease_rows(
-                connection, rows, settled=self._settled_endpoints, ids=self._ids, now=now, until=lease_until
-            )
+            rows = due_rows(connection, now + within, ClaimShares(limit, bounds), can_run)
+            terms = LeaseTerms(now, lease_until, holder)
+            return lease_rows(connection, rows, terms, settled=self._settled_endpoints, ids=self._ids)
 
         return await self._file.write(work)
 
@@ -118,26 +115,20 @@ class SqliteEndpoints(SqlEndpoints):
         work = partial(sweep, now=now, limit=limit, rules=rules, ids=self._ids)
         abandoned = await self._file.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
         if abandoned:
-            self._wakeups.notify()
+            self._wakeups.notify(one.run.tenant_id for one in abandoned)
             self._user_wakeups.notify(users_with_turns(abandoned))
         return abandoned
 
-    async def next_due(self, can_run: Collection[str] | None = None) -> datetime | None:
-        return await self._file.read(partial(next_due, can_run=can_run))
+    async def next_due(
+        self, can_run: Collection[str] | None = None, *, without: Collection[str] = ()
+    ) -> datetime | None:
+        return await self._file.read(partial(next_due, can_run=can_run, without=without))
+
+    async def database_time(self) -> None:
+        return None
 
     def listen(self) -> EventWakeup:
         return self._wakeups.listen()
-
-
-class SqliteRuns(SqlRuns):
-    """Runs and hints of the past."""
-
-    def __init__(self, database: SqliteDatabase, file: SqliteFile) -> None:
-        super().__init__(database)
-        self._file = file
-
-    async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
-        return await delete_runs(self._file, now=now, **retention._asdict())
 
 
 def _recheck(connection: sqlite3.Connection, held: Claim, decide: RecheckClaim) -> Recheck | None:

@@ -1,6 +1,5 @@
 """Restoring a backup into a live SQLite file, while programs go on using it."""
 
-import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -75,8 +74,6 @@ def _upgrade(version: str) -> Sequence[str]:
 
 
 def _opened(live: Path) -> sqlite3.Connection:
-    if not live.exists():
-        os.close(os.open(live, os.O_CREAT | os.O_EXCL, 0o600))
     return SqliteFile(live, synchronous="FULL").connect()
 
 

@@ -24,7 +24,8 @@ from cadenza.adapters.stores.sqlite.cycle_statements import (
     settle_ordinary,
     write_many,
 )
-from cadenza.adapters.stores.sqlite.dialect import SqliteConnection, run_to_end
+from cadenza.adapters.stores.sqlite.dialect import SqliteConnection
+from cadenza.adapters.stores.sqlite.one_commit import run_to_end
 from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, skipped_run
@@ -220,7 +221,7 @@ def with_turns_and_alerts(
         answer = work(connection)
         settled = list(closed(answer))
         if turns_of(settled) or alerts_of(settled):
-            run_to_end(write_turns_and_alerts(SqliteConnection(connection), settled))
+            run_to_end(write_turns_and_alerts(SqliteConnection(connection), settled).__await__())
         return answer
 
     return all_of_it

@@ -1,13 +1,15 @@
 """The store on one SQLite file."""
 
+from cadenza.adapters.stores.sql.access.keys import SqlKeys
 from cadenza.adapters.stores.sql.agents.turns import notified_user
+from cadenza.adapters.stores.sql.database import tenant_with_due
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.store import SqlStore
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
-from cadenza.adapters.stores.sqlite.endpoints import SqliteEndpoints, SqliteRuns
+from cadenza.adapters.stores.sqlite.endpoints import SqliteEndpoints
 from cadenza.adapters.stores.sqlite.planner_feed import SqliteAnalyses
-from cadenza.adapters.stores.sqlite.statistics import SqliteStatistics
+from cadenza.adapters.stores.sqlite.runs import SqliteRuns, SqliteStatistics
 from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
 from cadenza.ports.ids import Ids
 
@@ -29,6 +31,7 @@ class SqliteStore(SqlStore):
             runs=SqliteRuns(database, file),
             analyses=SqliteAnalyses(database, file),
             statistics=SqliteStatistics(database, file),
+            keys=SqlKeys(database, file.data_version),
             listen_for_user=self._user_wakeups.listen,
         )
 
@@ -37,8 +40,7 @@ class SqliteStore(SqlStore):
         await self._file.close()
 
     def _notified(self, notification: str) -> None:
-        user = notified_user(notification)
-        if user is None:
-            self._wakeups.notify()
-        else:
+        if (tenant_id := tenant_with_due(notification)) is not None:
+            self._wakeups.notify([tenant_id])
+        elif (user := notified_user(notification)) is not None:
             self._user_wakeups.notify([user])

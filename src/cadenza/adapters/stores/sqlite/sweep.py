@@ -5,6 +5,7 @@ from datetime import datetime
 
 from cadenza.adapters.stores.sql.rows import (
     from_micros,
+    read_death,
     read_endpoint,
     read_open_run,
     to_micros,
@@ -32,11 +33,16 @@ def sweep(
 
 
 def _abandon(connection: sqlite3.Connection, token: str, limit: int, rules: SweepRules) -> list[SettledRun]:
+    rows = connection.execute(sql.LEASED, (token, limit)).fetchall()
+    if not rows:
+        return []
+    connection.execute(sql.NOTE_DEATH, (token,))
+    death = read_death(connection.execute(sql.DEATH, (token,)).fetchone())
     settled = []
-    for row in connection.execute(sql.LEASED, (token, limit)).fetchall():
+    for row in rows:
         run = read_open_run(row, from_micros)
         assert run is not None, "a leased endpoint has an open run"
-        settled.append(rules.abandon(read_endpoint(row, from_micros), run))
+        settled.append(rules.abandon(read_endpoint(row, from_micros), run, death))
     return settled
 
 

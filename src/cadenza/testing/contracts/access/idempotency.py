@@ -2,10 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 
 import pytest
 
-from cadenza.ports.access import IdempotentReply
+from cadenza.domain.errors import Conflict
+from cadenza.domain.scheduling.endpoint import Job
+from cadenza.ports.access import Answering, IdempotentReply
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
@@ -15,7 +19,7 @@ LONG_AGO = NEW_YEAR.replace(year=2024)
 
 
 class IdempotencyContract(Contract):
-    """`begin_reply`, `end_reply`, `drop_reply` and `forget_replies`."""
+    """`find_reply`, `keep_reply`, `begin_reply`, `drop_reply` and `forget_replies`."""
 
     async def test_a_free_key_is_taken(self, store: Store) -> None:
         assert await begun(store, a_reply()) is None
@@ -39,10 +43,88 @@ class IdempotencyContract(Contract):
         assert await begun(store, a_reply(), key="other") is None
 
     async def test_the_answer_is_kept_for_whoever_asks_again(self, store: Store) -> None:
-        await begun(store, a_reply())
         done = a_reply()._replace(status=201, body=BODY)
-        await store.idempotency.end_reply("north", "key", done)
+        await begun(store, a_reply())
+        assert await kept(store, done) is None
         assert await begun(store, a_reply()) == done
+        assert await store.idempotency.find_reply("north", "key") == done
+
+    async def test_a_key_without_a_reply_has_none(self, store: Store) -> None:
+        assert await store.idempotency.find_reply("north", "key") is None
+        first = a_reply()
+        await begun(store, first)
+        assert await store.idempotency.find_reply("north", "key") == first
+        assert await store.idempotency.find_reply("south", "key") is None
+
+    async def test_what_was_done_is_kept_with_its_reply(self, store: Store) -> None:
+        assert await kept(store, done_reply(), writes=[(store, "first"), (store, "second")]) is None
+        assert await jobs(store) == ["first", "second"]
+        assert await kept(store, done_reply(), writes=[(store, "third")]) == done_reply()
+        assert await jobs(store) == ["first", "second"]
+
+    async def test_a_request_sees_what_it_has_written(self, store: Store) -> None:
+        seen: list[list[str]] = []
+
+        async def answer() -> IdempotentReply:
+            seen.append(await jobs(store))
+            await store.catalog.add_job(Job(id="first", name="first", tenant_id="north"))
+            with suppress(Conflict):
+                await store.catalog.add_job(Job(id="first", name="first", tenant_id="north"))
+            seen.append([(await store.catalog.job("north", "first")).id])
+            seen.append(await jobs(store))
+            return done_reply()
+
+        reply = await store.idempotency.keep_reply(
+            "north", "key", a_reply(), answer=answer, stale_before=LONG_AGO
+        )
+        assert reply is None
+        assert seen == [[], ["first"], ["first"]]
+
+    async def test_of_many_requests_with_one_key_one_is_carried_out(self, peers: Sequence[Store]) -> None:
+        ids = [f"{number}-{place}" for number in range(3) for place in range(len(peers))]
+        answering = [
+            kept(peer, done_reply(), writes=[(peer, id_)])
+            for id_, peer in zip(ids, [*peers] * 3, strict=True)
+        ]
+        answers = await asyncio.gather(*answering)
+        assert answers.count(None) == 1
+        assert {one for one in answers if one is not None} == {done_reply()}
+        assert await jobs(peers[0]) == [ids[answers.index(None)]]
+
+    async def test_a_request_that_raises_leaves_the_key_free(self, store: Store) -> None:
+        async def broken() -> IdempotentReply:
+            raise ZeroDivisionError
+
+        for writes in ([], [(store, "first")]):
+            with pytest.raises(ZeroDivisionError):
+                await kept(store, done_reply(), writes=writes, then=broken)
+        assert await store.idempotency.find_reply("north", "key") is None
+        assert await kept(store, done_reply(), writes=[(store, "second")]) is None
+
+    async def test_a_key_in_progress_is_left_to_its_request(self, store: Store) -> None:
+        first = a_reply("first")
+        await begun(store, first)
+        other = IdempotentReply("second", first.began_at, 200)
+        assert await kept(store, other, writes=[(store, "second")]) == first
+        assert await jobs(store) == []
+        assert await kept(store, first._replace(status=200)) is None
+
+    async def test_who_was_taken_over_changes_nothing(self, bench: Bench) -> None:
+        first = a_reply()
+        await begun(bench.store, first)
+        bench.pass_ms(MINUTE)
+        second = IdempotentReply(first.fingerprint, bench.ms(0))
+        await bench.store.idempotency.begin_reply("north", "key", second, stale_before=bench.ms(-1))
+        assert await kept(bench.store, first._replace(status=200)) == second
+        await bench.store.idempotency.drop_reply("north", "key", first)
+        assert await bench.store.idempotency.find_reply("north", "key") == second
+
+    async def test_what_a_crash_left_in_progress_is_carried_out(self, bench: Bench) -> None:
+        await begun(bench.store, a_reply())
+        bench.pass_ms(MINUTE)
+        done = IdempotentReply("request", bench.ms(0), 200)
+        assert await kept(bench.store, done, stale_before=bench.ms(-1)) is None
+        assert await bench.store.idempotency.find_reply("north", "key") == done
 
     async def test_what_a_crash_left_behind_is_taken_over(self, bench: Bench) -> None:
         await begun(bench.store, a_reply("crashed"))
@@ -76,8 +158,7 @@ class IdempotencyContract(Contract):
 
     async def test_an_answer_is_never_taken_over(self, bench: Bench) -> None:
         done = a_reply()._replace(status=200)
-        await begun(bench.store, a_reply())
-        await bench.store.idempotency.end_reply("north", "key", done)
+        await kept(bench.store, done)
         later = IdempotentReply("again", bench.ms(MINUTE))
         assert (
             await bench.store.idempotency.begin_reply("north", "key", later, stale_before=bench.ms(MINUTE))
@@ -86,14 +167,19 @@ class IdempotencyContract(Contract):
 
     async def test_a_key_that_was_given_back_is_free_again(self, store: Store) -> None:
         await begun(store, a_reply("first"))
-        await store.idempotency.drop_reply("north", "key")
+        await store.idempotency.drop_reply("north", "key", a_reply("first"))
         assert await begun(store, a_reply("second")) is None
-        await store.idempotency.drop_reply("north", "nothing")
+        await store.idempotency.drop_reply("north", "nothing", a_reply("first"))
+
+    async def test_an_answer_is_never_given_back(self, store: Store) -> None:
+        await kept(store, done_reply())
+        await store.idempotency.drop_reply("north", "key", a_reply())
+        assert await store.idempotency.find_reply("north", "key") == done_reply()
 
     async def test_a_key_is_given_back_for_its_own_tenant_alone(self, store: Store) -> None:
         first = a_reply("first")
         await begun(store, first)
-        await store.idempotency.drop_reply("south", "key")
+        await store.idempotency.drop_reply("south", "key", first)
         assert await begun(store, a_reply("second")) == first
 
     async def test_replies_that_began_earlier_are_forgotten(self, bench: Bench) -> None:
@@ -145,3 +231,34 @@ async def begun(
 ) -> IdempotentReply | None:
     """Take a key when nothing is stale."""
     return await store.idempotency.begin_reply(tenant_id, key, reply, stale_before=LONG_AGO)
+
+
+def done_reply() -> IdempotentReply:
+    """One that was carried out."""
+    return a_reply()._replace(status=201, body=BODY)
+
+
+async def kept(
+    store: Store,
+    reply: IdempotentReply,
+    *,
+    writes: Sequence[tuple[Store, str]] = (),
+    then: Answering | None = None,
+    stale_before: datetime = LONG_AGO,
+) -> IdempotentReply | None:
+    """Carry out a request that adds jobs."""
+
+    async def answer() -> IdempotentReply:
+        for peer, id_ in writes:
+            await peer.catalog.add_job(Job(id=id_, name=id_, tenant_id="north"))
+        return reply if then is None else await then()
+
+    begun_reply = reply._replace(status=None, body=b"")
+    return await store.idempotency.keep_reply(
+        "north", "key", begun_reply, answer=answer, stale_before=stale_before
+    )
+
+
+async def jobs(store: Store) -> list[str]:
+    """The ids of all jobs."""
+    return [job.id for job in await store.catalog.jobs("north")]

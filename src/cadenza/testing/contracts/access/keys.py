@@ -1,11 +1,14 @@
 """API keys: found by id whatever their tenant, listed and removed only for their own tenant."""
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
 
 from cadenza.domain.access.key import ApiKey, Scope
-from cadenza.domain.agents.users import User
+from cadenza.domain.agents.users import User, UserKey
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.ports.access import StoredKey
 from cadenza.ports.catalog import Page
@@ -14,11 +17,12 @@ from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Contract
 
 HOUR = timedelta(hours=1)
+NOTICED_WITHIN_S = 3
 DIGEST = bytes(range(256))
 
 
 class KeyContract(Contract):
-    """`add_key`, `stored_key`, `existing_keys`, `keys` and `remove_key`."""
+    """`add_key`, `stored_key`, `existing_keys`, `keys`, `remove_key` and `removals`."""
 
     @pytest.mark.parametrize(
         "key",
@@ -87,6 +91,36 @@ class KeyContract(Contract):
         assert sorted(told, key=lambda key: key.id) == [kept.key for kept in theirs[:3]]
         assert await store.keys.existing_keys([]) == []
 
+    async def test_a_key_that_was_removed_by_one_store_opens_nothing_in_another(
+        self, peers: Sequence[Store]
+    ) -> None:
+        await add_users(peers[0])
+        for stored in (a_key("key", "north"), of_user("token", ends=HOUR), a_key("kept", "north")):
+            await peers[0].keys.add_key(stored)
+        async with noticed_by(peers, "key"):
+            await peers[0].keys.remove_key("north", "key")
+        async with noticed_by(peers, "token"):
+            await peers[0].users.remove_user(UserKey("north", "ada"))
+        for peer in peers:
+            assert await peer.keys.stored_key("kept") is not None
+
+    async def test_the_tokens_that_were_made_with_a_key_end_with_it(self, peers: Sequence[Store]) -> None:
+        await add_users(peers[0])
+        made = [of_user("token", ends=HOUR, by="maker"), of_user("other", ends=HOUR, by="kept")]
+        for stored in (a_key("maker", "north"), a_key("kept", "north"), *made):
+            await peers[0].keys.add_key(stored)
+        assert await peers[0].keys.stored_key("token") == made[0]
+        async with noticed_by(peers, "token"):
+            await peers[0].keys.remove_key("north", "maker")
+        for peer in peers:
+            assert await peer.keys.stored_key("other") == made[1]
+
+    async def test_a_key_that_was_removed_makes_no_token(self, store: Store) -> None:
+        await add_users(store)
+        with pytest.raises(NotFound, match="There is no key gone"):
+            await store.keys.add_key(of_user("token", ends=HOUR, by="gone"))
+        assert await store.keys.stored_key("token") is None
+
     async def test_a_key_is_removed_by_its_own_tenant_alone(self, store: Store) -> None:
         await store.keys.add_key(a_key("key", "north"))
         with pytest.raises(NotFound):
@@ -119,6 +153,21 @@ class KeyContract(Contract):
         assert left == {"live", "foreign", "tenants-own", "new"}
 
 
+@asynccontextmanager
+async def noticed_by(peers: Sequence[Store], key_id: str) -> AsyncIterator[None]:
+    """All stores find a key before, and none finds it after it was removed within, and counts that."""
+    for peer in peers:
+        assert await peer.keys.stored_key(key_id) is not None
+    before = [await peer.keys.removals() for peer in peers]
+    yield
+    async with asyncio.timeout(NOTICED_WITHIN_S):
+        for peer, seen in zip(peers, before, strict=True):
+            while await peer.keys.stored_key(key_id) is not None:  # noqa: ASYNC110 - A store tells nobody.
+                await asyncio.sleep(0.001)
+            while await peer.keys.removals() == seen:  # noqa: ASYNC110 - The same.
+                await asyncio.sleep(0.001)
+
+
 async def add_users(store: Store) -> None:
     """The users whom keys of users speak for."""
     for tenant_id in ("north", "south"):
@@ -130,11 +179,22 @@ def a_key(key_id: str, tenant_id: str) -> StoredKey:
 
 
 def of_user(
-    key_id: str, *, ends: timedelta, made: timedelta = timedelta(), tenant_id: str = "north"
+    key_id: str,
+    *,
+    ends: timedelta,
+    made: timedelta = timedelta(),
+    tenant_id: str = "north",
+    by: str | None = None,
 ) -> StoredKey:
     """A key that speaks for one user."""
     at = NEW_YEAR + made
     key = ApiKey(
-        id=key_id, tenant_id=tenant_id, name=key_id, created_at=at, expires_at=NEW_YEAR + ends, user_id="ada"
+        id=key_id,
+        tenant_id=tenant_id,
+        name=key_id,
+        created_at=at,
+        expires_at=NEW_YEAR + ends,
+        user_id="ada",
+        made_by=by,
     )
     return StoredKey(key, DIGEST)

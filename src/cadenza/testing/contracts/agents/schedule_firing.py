@@ -7,9 +7,9 @@ from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.delivery import Missed, Subtitle
 from cadenza.domain.agents.schedule import POLICY
 from cadenza.domain.errors import NotFound
+from cadenza.domain.scheduling.abandon import DEATHS_ALONE
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.domain.scheduling.settle import MOST_ABANDONED
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.store import Store
@@ -127,7 +127,7 @@ class ScheduleFiringContract(AgentContract):
         notified = asyncio.Event()
         end = peers[-1].deliveries.on_new_delivery(ANNA, notified.set)
         await asyncio.sleep(0.05)
-        for _ in range(MOST_ABANDONED):
+        for _ in range(DEATHS_ALONE):
             assert await talk.undelivered() == []
             claim = await bench.claim_one()
             asked = {"now": bench.ms(0), "until": bench.ms(10 * MINUTE)}
@@ -136,7 +136,7 @@ class ScheduleFiringContract(AgentContract):
             await bench.sweep()
         words = (
             "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
-            " It is paused: delete it, and make it anew."
+            " It is paused: resume it, or delete it."
         )
         assert [(one.message, one.schedule_id) for one in await talk.undelivered()] == [
             (Subtitle(words), schedule.id)

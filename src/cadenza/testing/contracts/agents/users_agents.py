@@ -124,7 +124,9 @@ class UserAgentContract(AgentContract):
         places = [(user.tenant_id, user_reply_key(user.id, "k")) for user in (ANNA, BERT, NAMESAKE)]
         places += [("north", user_reply_key("anna2", "k")), ("north", "k")]
         for place in places:
-            await store.idempotency.end_reply(*place, IdempotentReply("request", NEW_YEAR, 200, b"{}"))
+            await store.idempotency.begin_reply(
+                *place, IdempotentReply("request", NEW_YEAR, 200, b"{}"), stale_before=NEW_YEAR
+            )
         for tenant_id, endpoint_id in (
             ("north", "sched-aaaaa"),
             ("north", "sched-aaaaa:b"),

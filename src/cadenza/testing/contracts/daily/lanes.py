@@ -62,21 +62,25 @@ class DailyLanesContract:
             while not condition():  # noqa: ASYNC110 - Other processes set no event.
                 await asyncio.sleep(0.005)
 
-    async def all_lanes(self, processes: list[Process]) -> set[int]:
-        """Every lane, as soon as the processes hold the same ones for a while."""
+    async def shared(self, processes: list[Process]) -> None:
+        """Wait until some lanes are served, without a gap, and the processes have had time to share them."""
         await self.until(lambda: any(process.server.held for process in processes))
         await asyncio.sleep(0.2)
-        return {lane for process in processes for lane in process.server.held}
+        await self.until(lambda: (lanes := _served(processes)) == set(range(len(lanes))) != set())
 
     async def test_every_lane_is_served_and_none_twice(self, processes: list[Process]) -> None:
-        lanes = await self.all_lanes(processes)
-        assert lanes == set(range(len(lanes)))
+        await self.shared(processes)
         assert [process.server.twice for process in processes] == [set()] * len(processes)
 
     async def test_what_a_process_served_others_serve_after_its_end(self, processes: list[Process]) -> None:
-        lanes = await self.all_lanes(processes)
+        await self.shared(processes)
         gone, *rest = sorted(processes, key=lambda process: -len(process.server.held))
+        lanes = set(gone.server.held)
         await gone.end()
         assert gone.server.held == set()
-        await self.until(lambda: {lane for one in rest for lane in one.server.held} == lanes)
+        await self.until(lambda: lanes <= _served(rest))
         assert [process.server.twice for process in processes] == [set()] * len(processes)
+
+
+def _served(processes: Sequence[Process]) -> set[int]:
+    return {lane for process in processes for lane in process.server.held}

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from cadenza.adapters.null import NoLog
+from cadenza.domain.scheduling.abandon import DEATHS_ALONE
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import SettledRun
@@ -97,6 +98,18 @@ class RunAlertContract(Contract):
         await watched.sweep()
         (text,) = await watched.shown()
         assert text.startswith("Endpoint endpoint has failed 1 time in a row: ")
+
+    async def test_a_pause_for_good_leaves_an_alert_that_names_the_way_back(self, bench: Bench) -> None:
+        watched = AlertingBench(bench, failures=100)
+        await bench.add()
+        for _ in range(DEATHS_ALONE):
+            assert await watched.shown() == []
+            await bench.claim_one()
+            bench.pass_ms(LEASE_MS)
+            await watched.sweep()
+        (text,) = await watched.shown()
+        assert text.startswith("Endpoint endpoint is paused for good: its process died 3 times")
+        assert text.endswith("resume it when that is mended")
 
     async def test_words_that_no_database_takes_cost_neither_the_run_nor_the_alert(
         self, bench: Bench

@@ -167,6 +167,10 @@ class SloAlertContract(Contract):
         assert await store.alerts.newest_alerts("north", 2) == north[:2]
         assert await store.alerts.newest_alerts("south", 3) == others[:-7:-2]
 
+    async def test_a_store_that_takes_changes_is_healthy(self, store: Store) -> None:
+        for _ in range(3):
+            await store.health.check()
+
     async def test_old_alerts_are_forgotten(self, store: Store) -> None:
         await store.alerts.raise_alert(an_alert("old"))
         await store.alerts.raise_alert(an_alert("new", NEW_YEAR + MINUTE))

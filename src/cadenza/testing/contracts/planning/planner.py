@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import Rank
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.planning import Briefing, Planner, PlannerResult
 
@@ -26,10 +27,18 @@ class RecordingTools:
         self.calls: list[PlannedCall] = []
 
     async def __call__(
-        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+        self,
+        endpoint: Endpoint,
+        tool: str,
+        arguments: Mapping[str, Any],
+        /,
+        *,
+        rule: str | None = None,
+        rank: Rank = Rank.RULE,
     ) -> ChangedEndpoint:
         """Record a call."""
         assert rule is None or isinstance(rule, str)
+        assert rank <= Rank.RULE
         self.calls.append(PlannedCall(endpoint, tool, arguments))
         return ChangedEndpoint(endpoint)
 

@@ -18,6 +18,7 @@ from cadenza.domain.planning.rules.rule import (
     WakeStep,
 )
 from cadenza.domain.scheduling.endpoint import Job
+from cadenza.domain.scheduling.hint import Rank
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, Page
 from cadenza.ports.planning import JobKey, RuleFilter
@@ -44,6 +45,7 @@ FULL = Rule(
     ),
     enabled=False,
     created_at=NEW_YEAR.replace(microsecond=123_456),
+    rank=Rank.LLM,
 )
 
 

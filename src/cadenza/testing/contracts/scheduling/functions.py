@@ -19,7 +19,15 @@ def ids(changed: list[ChangedEndpoint]) -> list[str]:
 
 
 class FunctionContract(Contract):
-    """`declare` and `retire`."""
+    """`declare`, `retire` and `declared_at`."""
+
+    async def test_when_a_function_was_last_declared_is_told(self, bench: Bench) -> None:
+        await self._declare(bench, "here")
+        bench.pass_ms(A_WHILE)
+        await self._declare(bench, "here", "new")
+        bench.pass_ms(1)
+        declared = [await bench.store.functions.declared_at(name) for name in ("here", "new", "nowhere")]
+        assert declared == [bench.ms(-1), bench.ms(-1), None]
 
     async def test_what_nobody_declares_for_a_while_is_retired(self, bench: Bench) -> None:
         endpoint = await self._add(bench, "gone")

@@ -44,6 +44,7 @@ class JobContract(Contract):
                 applied=True,
                 created_at=NEW_YEAR.replace(microsecond=123_456),
                 metadata={"team": "web", "runbook": {"steps": [1, 2.5, None, True, "\N{SNOWMAN}"]}},
+                pause_origin="key:ab12",
             ),
         ],
         ids=["least", "full"],

@@ -112,7 +112,9 @@ class LeaseContract(Contract):
             await bench.sweep()
         after = await bench.fresh(endpoint)
         assert after.paused(bench.ms(0))
-        assert after.pause_reason == "abandoned 3 times in a row"
+        assert (
+            after.pause_reason == "its process died 3 times while it ran alone; resume it when that is mended"
+        )
         assert after.next_source is Source.PAUSED
         assert await bench.claim() == []
         assert [run.verdict for run in await bench.runs(endpoint)] == [False, False, True]

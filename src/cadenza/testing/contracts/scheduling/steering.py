@@ -154,3 +154,34 @@ class SteeringContract(Contract):
         endpoint = await self.quiet(bench)
         async with bench.wakes_workers():
             await bench.tool(endpoint, "propose_next_time", nextRunInMs=5_000)
+
+    async def test_what_lies_ahead_of_a_moment_is_changed_in_pages(self, bench: Bench) -> None:
+        now, ahead = bench.clock.now(), bench.ms(HOUR)
+        fields = {
+            "ran-later": {"last_run_at": ahead},
+            "skipped-later": {"skipped_at": ahead},
+            "never-ran": {},
+        }
+        for name, field in fields.items():
+            await bench.add(name, next_run_at=bench.ms(HOUR + 1), **field)
+        await bench.add("ran-before", next_run_at=ahead, last_run_at=bench.ms(-1))
+        await bench.add("is-due", next_run_at=now, last_run_at=ahead)
+        await bench.add("other", next_run_at=ahead, tenant_id="other", last_run_at=ahead)
+
+        def change(endpoint: Endpoint) -> ChangedEndpoint:
+            return ChangedEndpoint(evolve(endpoint, next_run_at=bench.ms(1_000)))
+
+        first = await bench.store.endpoints.amend_ahead(now, change, after=None, limit=3)
+        keys = [one.endpoint.key for one in first]
+        rest = await bench.store.endpoints.amend_ahead(now, change, after=keys[-1], limit=3)
+        assert [*keys, *(one.endpoint.key for one in rest)] == [
+            *(EndpointKey("default", name) for name in sorted(fields)),
+            EndpointKey("other", "other"),
+        ]
+        bench.pass_ms(1_000)
+        assert len(await bench.claim()) == 5
+
+    async def test_a_change_ahead_that_moves_nothing_is_none(self, bench: Bench) -> None:
+        endpoint = await bench.add(next_run_at=bench.ms(HOUR))
+        await bench.store.endpoints.amend_ahead(bench.clock.now(), ChangedEndpoint, after=None, limit=5)
+        assert await bench.fresh(endpoint) == endpoint

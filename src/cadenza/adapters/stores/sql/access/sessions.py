@@ -1,14 +1,13 @@
 """Dashboard sessions and login links."""
 
 from cadenza.adapters.stores.common import not_found
-from cadenza.adapters.stores.sql.access.keys import read_scopes
+from cadenza.adapters.stores.sql.access.keys import LOCK_KEY, read_scopes
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.ports.access import Session, SessionKind
 
 SESSION = "digest, kind, tenant_id, scopes, created_at, expires_at, key_id"
 OPEN_SESSION = f"INSERT INTO sessions ({SESSION}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
-LOCK_KEY = "SELECT id FROM keys WHERE id = $1 FOR KEY SHARE"
 GET_SESSION = f"SELECT {SESSION} FROM sessions WHERE digest = $1"
 END_SESSION = f"DELETE FROM sessions WHERE digest = $1 RETURNING {SESSION}"
 REMOVE_EXPIRED_SESSIONS = "DELETE FROM sessions WHERE expires_at <= $1"
@@ -33,7 +32,7 @@ class SqlSessions:
         await self._database.write(work)
 
     async def session(self, digest: bytes) -> Session | None:
-        rows = await self._database.read(GET_SESSION, digest)
+        rows = await self._database.read_by_key(GET_SESSION, digest)
         return _read_session(rows[0], self._database.read_moment) if rows else None
 
     async def end_session(self, digest: bytes) -> Session | None:

@@ -47,8 +47,9 @@ UPDATE users SET context_reset_at = $3 WHERE tenant_id = $1 AND id = $2
     AND (context_reset_at IS NULL OR context_reset_at < $3)
 """
 REMOVE_OLD = """
-DELETE FROM conversation_messages
-WHERE ctid = ANY (ARRAY(SELECT ctid FROM conversation_messages WHERE at < $1 LIMIT $2)) RETURNING number
+DELETE FROM conversation_messages WHERE (tenant_id, user_id, agent_id, number) IN (
+    SELECT tenant_id, user_id, agent_id, number FROM conversation_messages WHERE at < $1 LIMIT $2
+) RETURNING number
 """
 REMOVE_OLD_USAGE = "DELETE FROM agent_usage WHERE day < $1"
 

@@ -48,14 +48,14 @@ SELECT u.tenant_id, u.id, u.last_seq FROM unnest($1::text[], $2::text[]) AS k (t
 JOIN users u ON u.tenant_id = k.tenant_id AND u.id = k.id
 """
 REMOVE_EXPIRED = """
-DELETE FROM pending_messages
-WHERE ctid = ANY (ARRAY(SELECT ctid FROM pending_messages WHERE NOT delivered AND created_at < $1 LIMIT $2))
-RETURNING tenant_id, user_id
+DELETE FROM pending_messages WHERE (tenant_id, user_id, seq) IN (
+    SELECT tenant_id, user_id, seq FROM pending_messages WHERE NOT delivered AND created_at < $1 LIMIT $2
+) RETURNING tenant_id, user_id
 """
 REMOVE_DELIVERED = """
-DELETE FROM pending_messages
-WHERE ctid = ANY (ARRAY(SELECT ctid FROM pending_messages WHERE delivered AND created_at < $1 LIMIT $2))
-RETURNING seq
+DELETE FROM pending_messages WHERE (tenant_id, user_id, seq) IN (
+    SELECT tenant_id, user_id, seq FROM pending_messages WHERE delivered AND created_at < $1 LIMIT $2
+) RETURNING seq
 """
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from cadenza.adapters.stores.common import not_found
-from cadenza.adapters.stores.sql.database import Connection, Database
+from cadenza.adapters.stores.sql.database import KEYS, NOTIFY, Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row, beginning_with
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
@@ -80,6 +80,7 @@ class SqlUsers:
             await connection.execute(
                 REMOVE_REPLIES, key.tenant_id, *beginning_with(user_reply_prefix(key.id))
             )
+            await connection.fetch(NOTIFY, KEYS)
 
         await self._database.write(work)
 

@@ -18,7 +18,7 @@ from cadenza.adapters.stores.sql.daily.rows import (
     write_user,
     write_verdict,
 )
-from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, delete_in_batches
+from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, Dialect, delete_in_batches
 from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import Read
 from cadenza.domain.agents.users import UserKey
@@ -93,13 +93,23 @@ SELECT {", ".join(GAP)} FROM daily_gaps WHERE tenant_id = $1 AND user_id = $2 OR
 """
 NEXT_TENANT = "SELECT min(tenant_id) FROM daily_verdicts WHERE tenant_id > $1"
 DELETE_OLD_VERDICTS = """
-DELETE FROM daily_verdicts WHERE ctid = ANY (ARRAY (SELECT ctid FROM daily_verdicts
-    WHERE tenant_id = $1 AND service_date < $2 ORDER BY service_date LIMIT $3)) RETURNING user_id
+DELETE FROM daily_verdicts WHERE (tenant_id, user_id, service_date) IN (
+    SELECT tenant_id, user_id, service_date FROM daily_verdicts
+    WHERE tenant_id = $1 AND service_date < $2 ORDER BY service_date LIMIT $3
+) RETURNING user_id
 """
-DELETE_OLD_GAPS = """
-DELETE FROM daily_gaps WHERE ctid = ANY (ARRAY (SELECT ctid FROM daily_gaps
-    WHERE to_date < $1 LIMIT $2)) RETURNING user_id
-"""
+DELETE_OLD_GAPS = {
+    Dialect.POSTGRES: """
+DELETE FROM daily_gaps WHERE (tenant_id, user_id, from_date) IN (
+    SELECT tenant_id, user_id, from_date FROM daily_gaps WHERE to_date < $1 LIMIT $2
+) RETURNING user_id
+""",
+    # The index by day holds no users: by key, SQLite would read the table whole.
+    Dialect.SQLITE: """
+DELETE FROM daily_gaps WHERE rowid IN (SELECT rowid FROM daily_gaps WHERE to_date < $1 LIMIT $2)
+RETURNING user_id
+""",
+}
 
 
 class SqlDaily:
@@ -161,7 +171,7 @@ class SqlDaily:
 
     async def forget_days(self, before: date) -> int:
         database, old = self._database, before.isoformat()
-        deleted = await delete_in_batches(database, DELETE_OLD_GAPS, old, BATCH)
+        deleted = await delete_in_batches(database, DELETE_OLD_GAPS[database.dialect], old, BATCH)
         tenant_id = ""
         while (tenant_id := (await database.read(NEXT_TENANT, tenant_id))[0][0]) is not None:
             deleted += await delete_in_batches(database, DELETE_OLD_VERDICTS, tenant_id, old, BATCH)

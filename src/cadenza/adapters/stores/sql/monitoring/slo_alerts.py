@@ -30,12 +30,11 @@ INSERT INTO alerts (key, kind, state, text, raised_at, facts, due_at, attempts)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING
 """
 RAISE_IF_NEW = f"{RAISE} RETURNING key"
+LOCK_DUE = """
+SELECT key FROM alerts WHERE due_at <= $1 ORDER BY raised_at, key LIMIT $2 FOR UPDATE SKIP LOCKED
+"""
 TAKE = f"""
-WITH due AS MATERIALIZED (
-    SELECT key FROM alerts WHERE due_at <= $2 ORDER BY raised_at, key LIMIT $3 FOR UPDATE SKIP LOCKED
-)
-UPDATE alerts SET due_at = $1, attempts = attempts + 1 WHERE key IN (SELECT key FROM due)
-RETURNING {ALERT}
+UPDATE alerts SET due_at = $1, attempts = attempts + 1 WHERE key = ANY ($2::text[]) RETURNING {ALERT}
 """
 SETTLE = "UPDATE alerts SET due_at = $1 WHERE key = $2"
 AMONG_THE_NEWEST = f"""
@@ -87,7 +86,11 @@ class SqlAlerts:
         return bool(await self._database.ask(RAISE_IF_NEW, *alert_row(alert, owed=owed)))
 
     async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[AlertToSend]:
-        rows = await self._database.ask(TAKE, until, now, limit)
+        async def work(connection: Connection) -> Sequence[Row]:
+            due = [row[0] for row in await connection.fetch(LOCK_DUE, now, limit)]
+            return await connection.fetch(TAKE, until, due) if due else []
+
+        rows = await self._database.write(work)
         taken = [_read_alert(row, self._database.read_moment) for row in rows]
         return sorted(taken, key=lambda owed: (owed.alert.raised_at, owed.alert.key))
 

@@ -4,10 +4,12 @@ from collections.abc import Collection
 from datetime import datetime
 
 from cadenza.adapters.stores.sql.database import Database, Dialect
+from cadenza.adapters.stores.sql.large_results import read_rows
 from cadenza.adapters.stores.sql.planning.analyses import COLUMNS, WITHOUT_RESPONSE, read_analysis
-from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, Read, Row, read_endpoint, read_run
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, Read, Row, read_run
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
-from cadenza.adapters.stores.sql.scheduling.functions import requirements_present
+from cadenza.adapters.stores.sql.scheduling.endpoints import read_endpoints
+from cadenza.adapters.stores.sql.scheduling.functions import REQUIREMENTS_PRESENT
 from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, midnight, read_ended
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis, Tokens
@@ -28,7 +30,7 @@ _OF_REQUIREMENT = """FROM endpoint_states WHERE requirement = p.requirement AND 
 # The index of due rows has one part for each requirement, of which there are few. SQLite has no LATERAL.
 UPCOMING_RUNS = {
     dialect: f"""
-{requirements_present(after="")}
+{REQUIREMENTS_PRESENT}
 SELECT s.next_run_at, e.definition, s.interval_hint_ms, s.interval_hint_expires_at
 FROM (SELECT s.* FROM present p CROSS JOIN {soonest} ORDER BY s.claimable_at LIMIT $3) AS s
 CROSS JOIN {definition}
@@ -111,12 +113,12 @@ class SqlStatistics:
 
     async def endpoints_by_key(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
         rows = await self._database.read(ENDPOINTS_BY_KEY, *_columns(keys))
-        endpoints = [read_endpoint(row, self._database.read_moment) for row in rows]
+        endpoints = await read_endpoints(rows, self._database.read_moment)
         return sorted(endpoints, key=lambda endpoint: endpoint.key)
 
     async def upcoming_runs(self, tenant_id: str, *, until: datetime, limit: int) -> list[UpcomingRun]:
         rows = await self._database.read(UPCOMING_RUNS[self._database.dialect], tenant_id, until, limit)
-        return [_read_upcoming(row, self._database.read_moment) for row in rows]
+        return await read_rows(rows, lambda row: _read_upcoming(row, self._database.read_moment), text=1)
 
     async def in_flight(self, tenant_id: str, most: int) -> int:
         return int((await self._database.read(IN_FLIGHT, tenant_id, most))[0][0])

@@ -59,9 +59,9 @@ FROM analyses WHERE tenant_id = $1 AND endpoint_id = $2 AND began_at >= $3
 GROUP BY day, planner ORDER BY day DESC, planner COLLATE "C"
 """
 REMOVE_OLD = """
-DELETE FROM analyses WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM analyses WHERE began_at < $1 ORDER BY began_at LIMIT $2
-)) RETURNING id
+DELETE FROM analyses WHERE (tenant_id, endpoint_id, id) IN (
+    SELECT tenant_id, endpoint_id, id FROM analyses WHERE began_at < $1 ORDER BY began_at LIMIT $2
+) RETURNING id
 """
 PUT_NEXT = """
 INSERT INTO looks (tenant_id, endpoint_id, planner, at) VALUES ($1, $2, $3, $4)

@@ -10,6 +10,7 @@ from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET_JOBS, LOCK_TENANT
 from cadenza.domain.planning.rules.rule import STEPS, Escalation, Rule, Step
+from cadenza.domain.scheduling.hint import Rank
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.planning import EVERY_RULE, JobKey, RuleChange, RuleFilter
 
@@ -102,6 +103,8 @@ def write_rule(rule: Rule) -> tuple[Any, ...]:
         "escalate": [{"after_ms": one.after_ms, "then": _write_step(one.then)} for one in rule.escalate],
         "enabled": rule.enabled,
     }
+    if rule.rank is not Rank.RULE:
+        document["rank"] = rule.rank
     owned = (rule.tenant_id, rule.id, rule.job_id, rule.endpoint_id, rule.name)
     return (*owned, orjson.dumps(document).decode(), rule.created_at)
 
@@ -121,6 +124,7 @@ def read_rule(row: Row, read: Read) -> Rule:
         relax=None if relax is None else _read_step(relax),
         escalate=tuple(Escalation(one["after_ms"], _read_step(one["then"])) for one in escalate),
         created_at=read(created_at),
+        rank=Rank(document.pop("rank", Rank.RULE)),
         **document,
     )
 

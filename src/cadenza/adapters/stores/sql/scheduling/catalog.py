@@ -10,10 +10,11 @@ from typing import Any
 
 from cadenza.adapters.stores.common import checked_bulk_change
 from cadenza.adapters.stores.sql.database import Connection, wake_workers
+from cadenza.adapters.stores.sql.large_results import beside_loop, for_many, read_rows
 from cadenza.adapters.stores.sql.planning import rules
-from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE, read_endpoint
-from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
-from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE
+from cadenza.adapters.stores.sql.scheduling.definition import JOB, write_job
+from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, read_endpoints, read_jobs
 from cadenza.adapters.stores.sql.scheduling.jobs import DROP, PUT, WITH_STATE, SqlJobs
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
@@ -82,7 +83,7 @@ class SqlCatalog(SqlJobs):
         self, tenant_id: str, *, wanted: EndpointFilter = EVERY_ENDPOINT, page: Page = FIRST_PAGE
     ) -> list[Endpoint]:
         rows = await self._database.read(*_finding(tenant_id, wanted, page))
-        return [read_endpoint(row, self._database.read_moment) for row in rows]
+        return await read_endpoints(rows, self._database.read_moment)
 
     async def amend_all(
         self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
@@ -91,7 +92,8 @@ class SqlCatalog(SqlJobs):
             await connection.fetch(LOCK_TENANT, tenant_id)
             rows = await connection.fetch(*_finding(tenant_id, wanted, page))
             found = await self._endpoint_tables.locked(connection, tenant_id, [row[1] for row in rows])
-            return await self._endpoint_tables.amend(connection, [(one, change(one)) for one in found])
+            changed = await for_many(found, lambda many: [(one, change(one)) for one in many])
+            return await self._endpoint_tables.amend(connection, changed)
 
         return await self._database.write(work)
 
@@ -99,7 +101,8 @@ class SqlCatalog(SqlJobs):
         async def work(connection: Connection) -> BulkChange:
             await connection.fetch(LOCK_TENANT, tenant_id)
             current = await self._current_state(connection, tenant_id, scope)
-            return await self._write_bulk_change(connection, tenant_id, current, decide(current))
+            decided = await beside_loop(decide, current)
+            return await self._write_bulk_change(connection, tenant_id, current, decided)
 
         return await self._database.write(work)
 
@@ -111,7 +114,7 @@ class SqlCatalog(SqlJobs):
         jobs = await tables.jobs_by_id(
             connection, tenant_id, {one.endpoint.job_id for one in decided.endpoints}
         )
-        decided = checked_bulk_change(decided, tenant_id, jobs)
+        decided = await for_many(decided.endpoints, lambda _: checked_bulk_change(decided, tenant_id, jobs))
         new = [one for one in decided.endpoints if one.endpoint.id not in current.endpoints]
         old = [one for one in decided.endpoints if one.endpoint.id in current.endpoints]
         await tables.add_all(connection, [one.endpoint for one in new])
@@ -119,7 +122,7 @@ class SqlCatalog(SqlJobs):
         await tables.amend(connection, [(current.endpoints[one.endpoint.id], one) for one in old])
         await _write_rules(connection, tenant_id, decided)
         if new or touched:
-            await wake_workers(connection)
+            await wake_workers(connection, [tenant_id])
         return decided
 
     async def _write_jobs(self, connection: Connection, tenant_id: str, decided: BulkChange) -> bool:
@@ -135,13 +138,13 @@ class SqlCatalog(SqlJobs):
     async def _current_state(self, connection: Connection, tenant_id: str, scope: BulkScope) -> BulkState:
         read = self._database.read_moment
         rows = await connection.fetch(JOBS_WITHIN, tenant_id, list(scope.job_ids), scope.applied)
-        jobs = {job.id: job for job in (read_job(row, read) for row in rows)}
+        jobs = {job.id: job for job in await read_jobs(rows, read)}
         wanted = (list(scope.job_ids | jobs.keys()), list(scope.endpoint_ids))
         rows = await connection.fetch(ENDPOINTS_WITHIN, tenant_id, *wanted)
         locked = await self._endpoint_tables.locked(connection, tenant_id, [row[0] for row in rows])
         endpoints = {one.id: one for one in locked}
         rows = await connection.fetch(rules.LIST_WITHIN, tenant_id, wanted[0], list(scope.rule_ids))
-        found = {rule.id: rule for rule in (rules.read_rule(row, read) for row in rows)}
+        found = {rule.id: rule for rule in await read_rows(rows, lambda row: rules.read_rule(row, read))}
         live = await connection.fetchval(COUNT_LIVE, tenant_id)
         return BulkState(jobs, endpoints, live - sum(one.live for one in endpoints.values()), found)
 

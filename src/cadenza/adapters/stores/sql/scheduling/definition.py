@@ -1,11 +1,11 @@
 """What owners wrote, as rows and back: jobs, and endpoints with their labels."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from functools import lru_cache
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
@@ -16,7 +16,17 @@ from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard, Policy
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 
-JOB = ("tenant_id", "id", "name", "active", "description", "applied", "created_at", "metadata")
+JOB = (
+    "tenant_id",
+    "id",
+    "name",
+    "active",
+    "description",
+    "applied",
+    "created_at",
+    "metadata",
+    "pause_origin",
+)
 LABEL = ("tenant_id", "name", "value", "endpoint_id")
 KINDS: dict[str, type] = {
     "every": Every,
@@ -43,21 +53,26 @@ def write_job(job: Job) -> tuple[Any, ...]:
         job.applied,
         job.created_at,
         orjson.dumps(job.metadata).decode() if job.metadata else None,
+        job.pause_origin,
     )
 
 
 def read_job(row: Iterable[Any], read: Callable[[Any], Any]) -> Job:
     """The job of a row selected as `JOB`."""
-    tenant_id, id_, name, active, description, applied, created_at, metadata = row
-    return Job(
-        id=id_,
-        name=name,
-        tenant_id=tenant_id,
-        active=bool(active),
-        description=description,
-        applied=bool(applied),
-        created_at=read(created_at),
-        metadata={} if metadata is None else orjson.loads(metadata),
+    tenant_id, id_, name, active, description, applied, created_at, metadata, pause_origin = row
+    return _unchecked(
+        Job,
+        {
+            "id": id_,
+            "name": name,
+            "tenant_id": tenant_id,
+            "active": bool(active),
+            "description": description,
+            "applied": bool(applied),
+            "created_at": read(created_at),
+            "metadata": {} if metadata is None else orjson.loads(metadata),
+            "pause_origin": pause_origin,
+        },
     )
 
 
@@ -122,13 +137,38 @@ def _untagged(document: dict[str, Any]) -> Any:
     )
 
 
+@lru_cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+Checked = TypeVar("Checked")
+
+
+def _unchecked(kind: type[Checked], parts: dict[str, Any]) -> Checked:
+    """A value of these parts, and of defaults for the others; they were checked when they were written.
+
+    To check a long body or much metadata again takes many times as long as to read it.
+    """
+    value = object.__new__(kind)
+    for field in fields(kind):  # type: ignore[arg-type]
+        object.__setattr__(value, field.name, parts[field.name] if field.name in parts else _default(field))
+    return value
+
+
+def _default(field: Field[Any]) -> Any:
+    assert field.default is not MISSING or field.default_factory is not MISSING, f"{field.name} is missing"
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
 def _restored(kind: Any, value: Any) -> Any:
     """A value of a declared type, from what JSON keeps of it."""
     if value is None:
         return None
     if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return kind(**{name: _restored(hints[name], part) for name, part in value.items()})  # type: ignore[operator]
+        hints = _hints(cast("type", kind))
+        parts = {name: _restored(hints[name], part) for name, part in value.items()}
+        return _unchecked(HttpTarget, parts) if kind is HttpTarget else kind(**parts)  # type: ignore[operator]
     if kind is datetime:
         return datetime.fromisoformat(value)
     if get_origin(kind) is tuple and isinstance(value, list):

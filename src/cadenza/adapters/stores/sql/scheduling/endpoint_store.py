@@ -1,5 +1,6 @@
 """Endpoints one at a time, their runs and the history of their hints."""
 
+from datetime import datetime
 from functools import partial
 
 from cadenza.adapters.stores.common import not_found
@@ -7,6 +8,7 @@ from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import (
     ENDPOINT_COLUMNS,
     LISTED_RUN_COLUMNS,
+    SELECT_ENDPOINT,
     read_endpoint,
     read_hint,
     read_open_run,
@@ -43,6 +45,13 @@ HINTS = (
 )
 
 
+AHEAD = f"""
+{SELECT_ENDPOINT} WHERE s.next_run_at > $1 AND (s.tenant_id, s.endpoint_id) > ($2, $3)
+AND (s.last_run_at > $1 OR s.skipped_at > $1 OR s.last_run_at IS NULL AND s.skipped_at IS NULL)
+ORDER BY s.tenant_id, s.endpoint_id LIMIT $4 FOR UPDATE OF s, e
+"""
+
+
 class NeedsCatalogLock(Exception):
     """A change of an endpoint's job, labels or archived flag was decided without the tenant's shared lock.
 
@@ -72,6 +81,19 @@ class SqlEndpoints:
             return await self._database.write(partial(work, with_shared_lock=False))
         except NeedsCatalogLock:
             return await self._database.write(partial(work, with_shared_lock=True))
+
+    async def amend_ahead(
+        self, moment: datetime, change: EndpointChange, *, after: EndpointKey | None, limit: int
+    ) -> list[ChangedEndpoint]:
+        async def work(connection: Connection) -> list[ChangedEndpoint]:
+            rows = await connection.fetch(AHEAD, moment, *(after or ("", "")), limit)
+            before = [read_endpoint(row, self._database.read_moment) for row in rows]
+            changed = [(one, change(one)) for one in before]
+            moved = [pair for pair in changed if pair[1].endpoint != pair[0]]
+            await self._endpoint_tables.amend(connection, moved)
+            return [after for _, after in changed]
+
+        return await self._database.write(work)
 
     async def _amend(
         self, connection: Connection, key: EndpointKey, *, change: EndpointChange, with_shared_lock: bool

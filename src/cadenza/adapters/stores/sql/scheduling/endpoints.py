@@ -17,11 +17,14 @@ from cadenza.adapters.stores.sql.database import (
     wake_workers,
 )
 from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, parameter_table
+from cadenza.adapters.stores.sql.large_results import for_many, in_batches, read_rows
 from cadenza.adapters.stores.sql.rows import (
     LIVE,
     OWNER_COLUMNS,
     SELECT_ENDPOINT,
     STATE_COLUMNS,
+    Read,
+    Row,
     read_endpoint,
     write_run,
     write_state,
@@ -38,7 +41,6 @@ from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord, definition_differs
-from cadenza.domain.scheduling.target import requirement
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 
@@ -79,13 +81,12 @@ RANK = {
     Dialect.SQLITE: "(SELECT coalesce(max(rowid), 0) FROM endpoint_states) + row_number() OVER (),",
 }
 """The order in which endpoints were added: PostgreSQL numbers rows by itself."""
-NEW_STATE = ("requirement", *STATE_COLUMNS)
 ADD_STATES = {
     dialect: (
         f"INSERT INTO endpoint_states (tenant_id, endpoint_id,{' rank,' if rank else ''} version,"
-        f" {', '.join(NEW_STATE)}) SELECT g.tenant_id, g.endpoint_id, {rank} {VERSION[dialect]},"
-        f" {', '.join(f'g.{column}' for column in NEW_STATE)}"
-        f" FROM {parameter_table('g', 'tenant_id', 'endpoint_id', *NEW_STATE)}"
+        f" {', '.join(STATE_COLUMNS)}) SELECT g.tenant_id, g.endpoint_id, {rank} {VERSION[dialect]},"
+        f" {', '.join(f'g.{column}' for column in STATE_COLUMNS)}"
+        f" FROM {parameter_table('g', 'tenant_id', 'endpoint_id', *STATE_COLUMNS)}"
     )
     for dialect, rank in RANK.items()
 }
@@ -93,7 +94,6 @@ UPDATE_ENDPOINTS = (
     f"UPDATE endpoints AS e SET {assigned('g', *OWNER_COLUMNS[2:-1])}, definition = g.definition::json"
     f" FROM {parameter_table('g', *OWNER_COLUMNS)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
 )
-SET_REQUIREMENT = "UPDATE endpoint_states SET requirement = $3 WHERE tenant_id = $1 AND endpoint_id = $2"
 UPDATE_STATES = {
     Dialect.POSTGRES: (
         f"UPDATE endpoint_states AS s SET {assigned('g', *STATE_COLUMNS)},"
@@ -152,38 +152,41 @@ class EndpointTables:
             if live > admission.most:
                 raise too_many(admission.most)
         if claimable_at(endpoint) is not None:
-            await wake_workers(connection)
+            await wake_workers(connection, [tenant_id])
 
     async def add_all(self, connection: Connection, endpoints: Sequence[Endpoint]) -> None:
         """Add new endpoints that follow their jobs."""
         if not endpoints:
             return
         await _lock_owners(connection, endpoints)
-        rows = await connection.fetch(ADD_ENDPOINTS, *columns_of(map(write_owner_columns, endpoints)))
-        added = {row[0] for row in rows}
-        for endpoint in endpoints:
-            if endpoint.id not in added:
-                raise already_exists("endpoint", endpoint.id)
-        states = [(*_requirement(endpoint), *write_state(endpoint)) for endpoint in endpoints]
-        await connection.execute(ADD_STATES[self._dialect], *columns_of(states))
-        await _write_labels(connection, ADD_LABELS, *map(write_labels, endpoints))
+        for batch in in_batches(endpoints):
+            columns = await for_many(batch, lambda many: columns_of(map(write_owner_columns, many)))
+            added = {row[0] for row in await connection.fetch(ADD_ENDPOINTS, *columns)}
+            for endpoint in batch:
+                if endpoint.id not in added:
+                    raise already_exists("endpoint", endpoint.id)
+            columns = await for_many(batch, lambda many: columns_of(_states(many)))
+            await connection.execute(ADD_STATES[self._dialect], *columns)
+            await _write_labels(connection, ADD_LABELS, *map(write_labels, batch))
 
     async def amend(self, connection: Connection, changed: Sequence[Changed]) -> list[ChangedEndpoint]:
         """Write changes to locked rows with all that they record; wake workers if a next run has moved."""
         amended = await self._following_new_jobs(connection, changed)
         pairs = [(before, after.endpoint) for (before, _), after in zip(changed, amended, strict=True)]
-        await _write_definitions(connection, [pair for pair in pairs if definition_differs(*pair)])
+        differing = await for_many(pairs, lambda many: [one for one in many if definition_differs(*one)])
+        await _write_definitions(connection, differing)
         await self.write_states(connection, [after for _, after in pairs])
         await self.record(connection, amended)
-        if any(before.next_run_at != after.next_run_at for before, after in pairs):
-            await wake_workers(connection)
+        moved = [after.tenant_id for before, after in pairs if before.next_run_at != after.next_run_at]
+        await wake_workers(connection, moved)
         return amended
 
     async def record(self, connection: Connection, amended: Iterable[ChangedEndpoint]) -> None:
         """Add what changes record: the runs of slots that passed, and the history of hints."""
         recorded = [one for one in amended if one.skipped or one.record]
         passed = [(one.endpoint, slot) for one in recorded for slot in one.skipped]
-        await add_skipped_runs(connection, passed, self._ids)
+        for batch in in_batches(passed):
+            await add_skipped_runs(connection, batch, self._ids)
         hints = [(*one.endpoint.key, *one.record) for one in recorded if one.record is not None]
         if hints:
             await connection.executemany(ADD_HINT, hints)
@@ -194,21 +197,23 @@ class EndpointTables:
             return
         if self._dialect is Dialect.SQLITE:
             await connection.executemany(UPDATE_STATES[self._dialect], _states(endpoints))
-        else:
-            await connection.execute(UPDATE_STATES[self._dialect], *columns_of(_states(endpoints)))
+            return
+        for batch in in_batches(endpoints):
+            columns = await for_many(batch, lambda many: columns_of(_states(many)))
+            await connection.execute(UPDATE_STATES[self._dialect], *columns)
 
     async def locked(self, connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Endpoint]:
         """Those endpoints that exist, locked and fresh, in the order of their ids."""
         keys = [(tenant_id, id_) for id_ in ids]
         rows = await connection.fetch(GET_MANY_LOCKED, *columns_of(keys)) if keys else []
-        return [read_endpoint(row, self._read) for row in rows]
+        return await read_endpoints(rows, self._read)
 
     async def jobs_by_id(
         self, connection: Connection, tenant_id: str, job_ids: Iterable[str]
     ) -> dict[str, Job]:
         """Those jobs that exist."""
         rows = await connection.fetch(GET_JOBS, tenant_id, list(job_ids))
-        return {job.id: job for job in (read_job(row, self._read) for row in rows)}
+        return {job.id: job for job in await read_jobs(rows, self._read)}
 
     async def _following_new_jobs(
         self, connection: Connection, changed: Sequence[Changed]
@@ -223,6 +228,16 @@ class EndpointTables:
         ]
 
 
+async def read_endpoints(rows: Sequence[Row], read: Read) -> list[Endpoint]:
+    """The endpoints of rows selected as `ENDPOINT_COLUMNS`."""
+    return await read_rows(rows, lambda row: read_endpoint(row, read), text=OWNER_COLUMNS.index("definition"))
+
+
+async def read_jobs(rows: Sequence[Row], read: Read) -> list[Job]:
+    """The jobs of rows selected as `JOB`."""
+    return await read_rows(rows, lambda row: read_job(row, read), text=JOB.index("metadata"))
+
+
 async def add_skipped_runs(
     connection: Connection, passed: Iterable[tuple[Endpoint, SkippedSlot]], ids: Ids
 ) -> None:
@@ -234,10 +249,6 @@ async def add_skipped_runs(
 
 def _moves(before: Endpoint, after: ChangedEndpoint) -> bool:
     return after.endpoint.job_id != before.job_id
-
-
-def _requirement(endpoint: Endpoint) -> tuple[str, str, str]:
-    return (*endpoint.key, requirement(endpoint.target))
 
 
 def _states(endpoints: Iterable[Endpoint]) -> list[tuple[object, ...]]:
@@ -255,15 +266,14 @@ async def _write_definitions(connection: Connection, pairs: Sequence[tuple[Endpo
     if not pairs:
         return
     await _lock_owners(connection, [after for before, after in pairs if after.target != before.target])
-    await connection.execute(
-        UPDATE_ENDPOINTS, *columns_of([write_owner_columns(after) for _, after in pairs])
-    )
-    moved = [_requirement(after) for before, after in pairs if _requirement(after) != _requirement(before)]
-    if moved:
-        await connection.executemany(SET_REQUIREMENT, moved)
-    labels = [(write_labels(before), write_labels(after)) for before, after in pairs]
-    await _write_labels(connection, DROP_LABELS, *(old - new for old, new in labels))
-    await _write_labels(connection, ADD_LABELS, *(new - old for old, new in labels))
+    for batch in in_batches(pairs):
+        columns = await for_many(
+            batch, lambda many: columns_of([write_owner_columns(after) for _, after in many])
+        )
+        await connection.execute(UPDATE_ENDPOINTS, *columns)
+        labels = [(write_labels(before), write_labels(after)) for before, after in batch]
+        await _write_labels(connection, DROP_LABELS, *(old - new for old, new in labels))
+        await _write_labels(connection, ADD_LABELS, *(new - old for old, new in labels))
 
 
 async def _write_labels(connection: Connection, statement: str, *labels: Iterable[tuple[str, ...]]) -> None:

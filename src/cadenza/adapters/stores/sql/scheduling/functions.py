@@ -6,25 +6,20 @@ from functools import partial
 
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
-from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT, beginning_with, read_endpoint
+from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
+from cadenza.domain.scheduling.abandon import Trial, function_of, tried_requirements
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.domain.scheduling.target import CALLABLE
 
-_, AFTER_FUNCTIONS = beginning_with(CALLABLE)
-
-
-def requirements_present(*, after: str, until: str | None = None) -> str:
-    """A table `present` of the requirements of all that can be claimed, by jumping through the index."""
-    before_end = "" if until is None else f" AND requirement < '{until}'"
-    return f"""WITH RECURSIVE present (requirement) AS (
-    SELECT '{after}' COLLATE "C" UNION ALL
-    SELECT (SELECT requirement FROM endpoint_states WHERE requirement > p.requirement{before_end}
+REQUIREMENTS_PRESENT = """WITH RECURSIVE present (requirement) AS (
+    SELECT '' COLLATE "C" UNION ALL
+    SELECT (SELECT requirement FROM endpoint_states WHERE requirement > p.requirement
         AND claimable_at IS NOT NULL ORDER BY requirement LIMIT 1)
     FROM present p WHERE p.requirement IS NOT NULL
 )"""
-
+"""A table `present` of the requirements of all that can be claimed, by jumping through the index."""
 
 _FUNCTION = parameter_table("g", "name", "declared_at")
 DECLARE = f"""
@@ -35,12 +30,9 @@ FIRST_FOUND = f"""
 INSERT INTO functions (name, declared_at) SELECT g.name, g.declared_at FROM {_FUNCTION} WHERE true
 ON CONFLICT DO NOTHING
 """
-IN_USE = f"""
-{requirements_present(after=CALLABLE, until=AFTER_FUNCTIONS)}
-SELECT substr(p.requirement, {len(CALLABLE) + 1}), f.declared_at
-FROM present p LEFT JOIN functions f ON f.name = substr(p.requirement, {len(CALLABLE) + 1})
-WHERE p.requirement > '{CALLABLE}'
-"""
+IN_USE = f"{REQUIREMENTS_PRESENT} SELECT requirement FROM present WHERE requirement > ''"
+DECLARED = "SELECT name, declared_at FROM functions"
+DECLARED_AT = "SELECT declared_at FROM functions WHERE name = $1"
 RETIRED = f"""
 {SELECT_ENDPOINT} WHERE s.next_source = '{Source.RETIRED.value}' AND s.requirement = ANY ($1::text[])
 ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s, e
@@ -69,13 +61,19 @@ class SqlFunctions:
         self, *, now: datetime, undeclared_since: datetime, limit: int, retire: EndpointChange
     ) -> list[ChangedEndpoint]:
         read = self._database.read_moment
-        in_use = {row[0]: read(row[1]) for row in await self._database.read(IN_USE)}
+        declared = {row[0]: read(row[1]) for row in await self._database.read(DECLARED)}
+        required = [function_of(row[0]) for row in await self._database.read(IN_USE)]
+        in_use = {name: declared.get(name) for name in required if name is not None}
         found = [name for name, declared_at in in_use.items() if declared_at is None]
         stale = [name for name, at in in_use.items() if at is not None and at < undeclared_since]
         if not found and not stale:
             return []
         work = partial(self._retire, found=found, stale=stale, now=now, limit=limit, retire=retire)
         return await self._database.write(work)
+
+    async def declared_at(self, name: str) -> datetime | None:
+        rows = await self._database.read(DECLARED_AT, name)
+        return self._database.read_moment(rows[0][0]) if rows else None
 
     async def _declare(
         self, connection: Connection, names: list[str], now: datetime, bring_back: EndpointChange
@@ -107,7 +105,8 @@ class SqlFunctions:
         *values: int,
         change: EndpointChange,
     ) -> list[ChangedEndpoint]:
-        rows = await connection.fetch(statement, [f"{CALLABLE}{name}" for name in names], *values)
+        required = [f"{CALLABLE}{name}" for name in names]
+        rows = await connection.fetch(statement, required + tried_requirements(required, *Trial), *values)
         before = [read_endpoint(row, self._database.read_moment) for row in rows]
         changed = [(endpoint, change(endpoint)) for endpoint in before]
         return await self._endpoint_tables.amend(connection, changed) if changed else []

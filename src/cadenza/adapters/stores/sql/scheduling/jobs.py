@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from cadenza.adapters.stores.common import already_exists, not_found, same_job, with_job_active
 from cadenza.adapters.stores.sql.database import Connection, Database, wake_workers
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
-from cadenza.adapters.stores.sql.scheduling.endpoints import GET_JOBS, LOCK_TENANT, EndpointTables
+from cadenza.adapters.stores.sql.scheduling.endpoints import GET_JOBS, LOCK_TENANT, EndpointTables, read_jobs
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import EndpointChange
 from cadenza.ports.catalog import FIRST_PAGE, JobChange, Page
 
 COLUMNS = ", ".join(JOB)
-INSERT = f"INSERT INTO jobs ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+INSERT = f"INSERT INTO jobs ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 ADD = f"{INSERT} ON CONFLICT DO NOTHING RETURNING id"
 PUT = (
     f"{INSERT} ON CONFLICT (tenant_id, id) DO UPDATE SET"
@@ -61,7 +61,7 @@ class SqlJobs:
 
     async def jobs(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Job]:
         rows = await self._database.read(LIST, tenant_id, page.after or "", page.limit)
-        return [read_job(row, self._database.read_moment) for row in rows]
+        return await read_jobs(rows, self._database.read_moment)
 
     async def amend_job(self, tenant_id: str, job_id: str, change: JobChange) -> Job:
         async def work(connection: Connection) -> Job:
@@ -70,7 +70,7 @@ class SqlJobs:
             await connection.execute(PUT, *write_job(after))
             if after.active is not before.active:
                 await self._follow(connection, tenant_id, [job_id])
-                await wake_workers(connection)
+                await wake_workers(connection, [tenant_id])
             return after
 
         return await self._database.write(work)
@@ -84,7 +84,7 @@ class SqlJobs:
             live = await self._endpoint_tables.locked(connection, tenant_id, [row[0] for row in rows])
             await self._endpoint_tables.amend(connection, [(one, archive(one)) for one in live])
             if not job.active:
-                await wake_workers(connection)
+                await wake_workers(connection, [tenant_id])
             return len(live)
 
         return await self._database.write(work)

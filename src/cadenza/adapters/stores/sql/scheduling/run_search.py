@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import count
+from itertools import accumulate, count
 
 from cadenza.adapters.stores.sql.database import Database, Dialect
+from cadenza.adapters.stores.sql.large_results import read_rows
 from cadenza.adapters.stores.sql.rows import EPOCH, LISTED_RUN_COLUMNS, STATUSES, Read, Row, read_run
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import EndpointKey
@@ -23,6 +24,9 @@ SCAN, SCATTERED_SCAN = 20_000, 5_000
 Those of one endpoint lie scattered among all others, each in a place of its own.
 """
 
+LONGEST = 1 << 20
+"""How long the responses of one answer are together, at most, unless it has one run alone."""
+RESPONSE = LISTED_RUN_COLUMNS.index("response")
 ENDED = ("finished_at", "status", "duration_ms", "late_ms")
 MATCHING = (
     f"SELECT {', '.join(LISTED_RUN_COLUMNS)} FROM runs WHERE tenant_id = $1 AND id < $2 AND id >= $3"
@@ -77,7 +81,9 @@ class SqlRunSearch:
             page.limit + 1,
             *endpoint,
         )
-        return _page([read_run(row, self._database.read_moment) for row in rows], page, lowest)
+        fitting = _fitting(rows)
+        runs = await read_rows(fitting, lambda row: read_run(row, self._database.read_moment), text=RESPONSE)
+        return _page(runs, page, lowest) if len(fitting) == len(rows) else RunsFound(runs, runs[-1].id)
 
     async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
         # An endpoint's runs never overlap, so they are in the order of their ends.
@@ -102,6 +108,12 @@ class SqlRunSearch:
         On SQLite days would leave nothing out: it would read further back for as many runs.
         """
         return self._database.dialect is Dialect.POSTGRES
+
+
+def _fitting(rows: Sequence[Row]) -> Sequence[Row]:
+    """The first rows whose responses are not too long together, and at least one."""
+    lengths = accumulate(len(row[RESPONSE] or "") for row in rows)
+    return rows[: max(1, sum(1 for length in lengths if length <= LONGEST))]
 
 
 def _page(runs: list[Run], page: Page, lowest: str | None) -> RunsFound:

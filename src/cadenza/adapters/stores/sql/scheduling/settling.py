@@ -35,5 +35,6 @@ def is_ordinary(claim: Claim, after: Endpoint) -> bool:
         and after.paused_until is before.paused_until
         and after.quota_opens_at is before.quota_opens_at
         and after.skipped_at is before.skipped_at
+        and after.abandoned_count == before.abandoned_count
         and claimable_at(after) is after.next_run_at
     )

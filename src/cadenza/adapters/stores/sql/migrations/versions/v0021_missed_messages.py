@@ -35,10 +35,10 @@ def upgrade() -> None:
     op.add_column("users", Column("sent_seq", BigInteger, nullable=False, server_default=text("0")))
     op.add_column("users", Column("expired_messages", Integer, nullable=False, server_default=text("0")))
     op.execute("DROP VIEW schedules")
-    op.execute(_view(op.get_context().dialect.name))
+    op.execute(schedules_view(op.get_context().dialect.name))
 
 
-def _view(dialect: str) -> str:
+def schedules_view(dialect: str, *, timezone: str = "{}") -> str:
     """Agent schedules by the names that users of such tables know; moments as JSON has them."""
     baseline = BASELINE[dialect].format
     micros = MICROSECONDS[dialect]
@@ -51,7 +51,7 @@ def _view(dialect: str) -> str:
         "schedule_type": f"CASE {baseline('kind')} WHEN 'once' THEN 'one-shot' ELSE 'recurring' END",
         "run_at": f"replace({baseline('at')}, '+00:00', 'Z')",
         "cron_expression": baseline("expression"),
-        "timezone": baseline("timezone"),
+        "timezone": timezone.format(baseline("timezone")),
         "next_run_at": f"{SECONDS[dialect]} || {fraction} || 'Z'",
         "enabled": "CASE WHEN s.enabled AND s.next_run_at IS NOT NULL THEN 1 ELSE 0 END",
         "created_at": f"replace({CREATED_AT[dialect]}, '+00:00', 'Z')",

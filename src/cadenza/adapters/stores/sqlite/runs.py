@@ -1,15 +1,17 @@
-"""Runs of a span of time, found by SQLite without an index on time."""
+"""Runs of the past in a SQLite file: those of a span of time, and deleting old ones by age and by number."""
 
 import sqlite3
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cadenza.adapters.stores.sql.monitoring.statistics import SqlStatistics
 from cadenza.adapters.stores.sql.planning.analyses import WITHOUT_RESPONSE
 from cadenza.adapters.stores.sql.rows import from_micros, read_run, to_micros
+from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlRuns
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
+from cadenza.ports.scheduling import Retention
 
 DISORDER = 10 * 60 * 1_000_000
 """A run is added within so many microseconds of its end, give or take."""
@@ -28,6 +30,26 @@ AMONG_FEW_ROWS, AMONG_MANY_ROWS = (
 # Each for itself: asked for both at once, SQLite goes through them all.
 ENDS = "SELECT coalesce((SELECT min(rowid) FROM runs), 0), coalesce((SELECT max(rowid) FROM runs), 0)"
 FROM_ROW = "SELECT finished_at FROM runs WHERE rowid >= ? ORDER BY rowid LIMIT 1"
+BATCH = 2_000
+# Runs are added in the order in which they finish, so the first rows are the oldest.
+DELETE_OLD = (
+    "DELETE FROM runs WHERE rowid IN (SELECT rowid FROM runs ORDER BY rowid LIMIT ?) AND finished_at < ?"
+)
+DELETE_SURPLUS = (
+    "DELETE FROM runs WHERE rowid IN (SELECT rowid FROM runs"
+    " WHERE rowid <= (SELECT max(rowid) FROM runs) - ? ORDER BY rowid LIMIT ?)"
+)
+
+
+class SqliteRuns(SqlRuns):
+    """Runs and hints of the past."""
+
+    def __init__(self, database: SqliteDatabase, file: SqliteFile) -> None:
+        super().__init__(database)
+        self._file = file
+
+    async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
+        return await delete_runs(self._file, now=now, **retention._asdict())
 
 
 class SqliteStatistics(SqlStatistics):
@@ -63,3 +85,30 @@ def _row_at(file: sqlite3.Connection, moment: int) -> int:
         (finished_at,) = file.execute(FROM_ROW, (middle,)).fetchone()
         low, high = (low, middle) if finished_at >= moment else (middle + 1, high)
     return int(low)
+
+
+async def delete_runs(
+    file: SqliteFile, *, now: datetime, max_age: timedelta | None = None, max_count: int | None = None
+) -> int:
+    """Delete runs that are older than `max_age`, and the oldest beyond `max_count`; how many it were.
+
+    A batch of rows at a time, so that other work waits only briefly.
+    """
+    deleted = 0
+    if max_age is not None:
+        deleted += await _delete_in_batches(file, DELETE_OLD, BATCH, to_micros(now - max_age))
+    if max_count is not None:
+        deleted += await _delete_in_batches(file, DELETE_SURPLUS, max_count, BATCH)
+    return deleted
+
+
+async def _delete_in_batches(file: SqliteFile, statement: str, *values: int | None) -> int:
+    """Repeat a statement, each time in a commit of its own, until it deletes nothing."""
+
+    def work(connection: sqlite3.Connection) -> int:
+        return connection.execute(statement, values).rowcount
+
+    deleted = 0
+    while rows := await file.write(work):
+        deleted += rows
+    return deleted
