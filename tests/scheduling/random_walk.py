@@ -44,7 +44,7 @@ def hint_interval(worker: Worker, span_ms: int) -> None:
 def hint_one_shot(worker: Worker, span_ms: int) -> None:
     moment = worker.now + milliseconds(span_ms)
     hint = OneShotHint(moment, moment + milliseconds(MINUTE))
-    worker.amend(take_one_shot(worker.endpoint, hint, now=worker.now, origin=ORIGIN))
+    worker.amend(take_one_shot(worker.endpoint, hint, now=worker.now, cron=CRON, origin=ORIGIN))
 
 
 def pause(worker: Worker, span_ms: int) -> None:

@@ -79,7 +79,7 @@ class Worker:
         until = self.now + milliseconds(span_ms)
         self._end_pauses()
         self.pauses.append((self.now, until))
-        self.amend(pause(self.endpoint, until, None, now=self.now, origin=ORIGIN))
+        self.amend(pause(self.endpoint, until, None, now=self.now, cron=CRON, origin=ORIGIN))
 
     def resume(self) -> None:
         self._end_pauses()
@@ -115,13 +115,13 @@ class Worker:
         self.rows.append(after.run)
         self.pass_over(after.skipped)
 
-    def run(self, status: RunStatus = RunStatus.SUCCESS, lasting_ms: int = 0) -> None:
+    def run(self, status: RunStatus = RunStatus.SUCCESS, lasting_ms: int = 0, **details: Any) -> None:
         """Jump to the next run, and through it."""
         assert self.endpoint.next_run_at is not None
         self.now = max(self.now, self.endpoint.next_run_at)
         if self.claim():
             self.wait(lasting_ms)
-            self.end(status)
+            self.end(status, **details)
 
 
 def verdicts(rows: Sequence[Run]) -> dict[datetime, int]:

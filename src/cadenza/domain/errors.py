@@ -7,6 +7,8 @@ CadenzaError
 ├── NotAllowed       ask for more rights
 │   └── LimitReached make room, or ask for a higher limit
 └── Unavailable      try again later
+    ├── TooOften     wait for as long as it says
+    └── NotWritable  make room, or let the database take changes again
 """
 
 from collections.abc import Sequence
@@ -68,3 +70,15 @@ class LimitReached(NotAllowed):
 
 class Unavailable(CadenzaError):
     """Something this needs does not answer at the moment."""
+
+
+class TooOften(Unavailable):
+    """It was asked for too often; `retry_after_s` says in how many seconds it may be again."""
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class NotWritable(Unavailable):
+    """The database may answer reads, but takes no changes: its disk is full or fails, or it is read only."""

@@ -1,6 +1,6 @@
 """Turns what a validator says about a JSON document into sentences about the fields that callers wrote."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import MOST_FAULTS, Fault, InvalidRequest
@@ -10,6 +10,7 @@ Schema = Mapping[str, Any]
 ANYTHING: Schema = {}
 WHOLE_DOCUMENT = "body"
 LONGEST_NAME = 100
+NO_SHORTHANDS: Mapping[str, str] = {}
 OWN_WORDS = ("value_error", "assertion_error")
 """Errors of our own checks, whose texts are for people already."""
 
@@ -22,15 +23,20 @@ class FieldError(ValueError):
         self.field = field
 
 
-def refuse_fields(schema: Schema, document: Any, errors: Sequence[Mapping[str, Any]]) -> InvalidRequest:
-    """The refusal of a document that a validator found wrong, by the document's JSON schema."""
-    faults = [_fault(schema, document, error) for error in errors[:MOST_FAULTS]]
+def refuse_fields(
+    schema: Schema, document: Any, errors: Sequence[Mapping[str, Any]], elsewhere: Collection[str] = ()
+) -> InvalidRequest:
+    """The refusal of a document that a validator found wrong, by the document's JSON schema.
+
+    Fields that are given elsewhere, such as in the path of a request, are not proposed.
+    """
+    faults = [_fault(schema, document, error, elsewhere) for error in errors[:MOST_FAULTS]]
     return InvalidRequest(faults[0].message, faults[0].field, faults)
 
 
-def _fault(schema: Schema, document: Any, error: Mapping[str, Any]) -> Fault:
+def _fault(schema: Schema, document: Any, error: Mapping[str, Any], elsewhere: Collection[str]) -> Fault:
     place = _place(schema, error["loc"])
-    place = place._replace(path=_as_written(place.path, document))
+    place = place._replace(path=path_as_written(place.path, document))
     kind, own = error["type"], error.get("ctx", {}).get("error")
     if isinstance(own, FieldError):
         return Fault(".".join((*place.path, own.field)), f"{'.'.join((*place.path, ''))}{own}")
@@ -40,7 +46,7 @@ def _fault(schema: Schema, document: Any, error: Mapping[str, Any]) -> Fault:
     if kind == "missing":
         return Fault(path, f"{path} is missing.")
     if kind == "extra_forbidden":
-        return Fault(path, _unknown(path, place))
+        return Fault(path, _unknown(path, place, elsewhere))
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         tag = _tag_field(place.branches())
         path = ".".join((*place.path, tag))
@@ -78,17 +84,27 @@ def _place(schema: Schema, location: Iterable[int | str]) -> _Place:
     return _Place(tuple(path), here, around, definitions)
 
 
-def _as_written(path: tuple[str, ...], document: Any) -> tuple[str, ...]:
-    """The part of a path that a document has: `target` where an address stands for a whole target."""
-    for depth, part in enumerate(path):
+def path_as_written(
+    path: Iterable[str], document: Any, shorthands: Mapping[str, str] = NO_SHORTHANDS
+) -> tuple[str, ...]:
+    """The part of a path that a document has: `target` where an address stands for a whole target.
+
+    A shorthand is in the path where the document has it in the place of a field.
+    """
+    found: list[str] = []
+    for name in path:
+        part = name
         match document:
             case Mapping():
+                if name not in document and shorthands.get(name) in document:
+                    part = shorthands[name]
                 document = document.get(part, {})
             case list() if part.isdigit() and int(part) < len(document):
                 document = document[int(part)]
             case _:
-                return path[:depth]
-    return path
+                break
+        found.append(part)
+    return tuple(found)
 
 
 def _branches(schema: Schema, definitions: Mapping[str, Schema]) -> list[Schema]:
@@ -125,11 +141,18 @@ def _tags(branches: Sequence[Schema], field: str) -> list[str]:
     return [one["const"] for one in found if "const" in one]
 
 
-def _unknown(path: str, place: _Place) -> str:
+def _unknown(path: str, place: _Place, elsewhere: Collection[str]) -> str:
     fields = list(place.around.get("properties", {}))
+    if len(place.path) == 1:
+        fields = [name for name in fields if name not in elsewhere]
+    return unknown_field(path, fields)
+
+
+def unknown_field(path: str, fields: Collection[str]) -> str:
+    """What is said about a field that there is not, with those that there are."""
     if not fields:
         return f"{path} is unknown here."
-    return f"{path} is unknown here; known are {nearest_first(place.path[-1], fields)}."
+    return f"{path} is unknown here; known are {nearest_first(path.rsplit('.', 1)[-1], fields)}."
 
 
 def _expected(schema: Schema, definitions: Mapping[str, Schema], name: str) -> str:

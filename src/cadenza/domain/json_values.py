@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
@@ -12,6 +12,8 @@ from cadenza.domain.errors import InvalidRequest
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 DEEPEST_JSON = 64
+DEEPEST_DOCUMENT = DEEPEST_JSON + 16
+"""A document around such a value has some levels of its own."""
 PATH_STEP = r"""\.([^\W\d]\w*)|\[(0|-?[1-9][0-9]{0,14})\]|\['([^'\\]*)'\]|\["([^"\\]*)"\]"""
 JSON_PATH = re.compile(rf"\$(?:{PATH_STEP})*")
 
@@ -43,6 +45,50 @@ def _steps(path: str) -> tuple[str | int, ...]:
         int(index) if index else name or single or double
         for name, index, single, double in re.findall(PATH_STEP, path)
     )
+
+
+def certainly_more_values(raw: bytes, *, most: int) -> bool:
+    """Whether a JSON text has more than so many values, as far as can be told without parsing it.
+
+    Each opening bracket begins a value, and each comma is followed by one; those inside of strings do not
+    count. If the answer is no, it has at most twice as many values, and one.
+    """
+    if max(_openings(raw), raw.count(b",")) <= most:
+        return False
+    unescaped = raw.replace(rb"\\", b"").replace(rb"\"", b"")
+    if unescaped.count(b'"') > 4 * most:
+        return True
+    outside = b"".join(unescaped.split(b'"')[::2])
+    return max(_openings(outside), outside.count(b",")) > most
+
+
+def _openings(raw: bytes) -> int:
+    return raw.count(b"[") + raw.count(b"{")
+
+
+def too_much_json(raw: bytes, value: Json, *, most: int) -> str | None:
+    """What a JSON text has more of than is taken; None if it has neither too many values nor levels.
+
+    Short and flat texts, which most are, are not walked through.
+    """
+    if len(raw) <= 2 * most and _openings(raw) <= DEEPEST_DOCUMENT:
+        return None
+    count, level = 1, [value]
+    for _ in range(DEEPEST_DOCUMENT + 1):
+        parts = [_parts(one) for one in level]
+        count += sum(map(len, parts))
+        if count > most:
+            return f"{most:,} values"
+        level = [one for several in parts for one in several]
+        if not level:
+            return None
+    return f"{DEEPEST_DOCUMENT} levels"
+
+
+def _parts(value: Json) -> Collection[Json]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def unreadable_json(problem: ValueError) -> str:

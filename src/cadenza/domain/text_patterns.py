@@ -1,5 +1,7 @@
 """The forms of texts from outside: as patterns for programs, and in words for people."""
 
+import unicodedata
+
 WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
 ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 AN_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
@@ -30,3 +32,23 @@ FORMATS_IN_WORDS = {
     "date": "a date such as 2030-01-31",
 }
 """The formats of JSON schemas."""
+HARMFUL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Categories of characters that steer a terminal, reorder text or cannot be seen."""
+JOINERS = "\u200c\u200d"
+"""Joiners shape letters and hide nothing, so they are allowed."""
+
+
+def visible(text: str, *, lines: bool = True) -> str:
+    """A text from outside for terminals and logs: control characters escaped as in JSON, unless line ends."""
+    if text.isprintable():
+        return text
+    shown = "".join(map(_visible, text))
+    return shown if lines else shown.replace("\n", "\\n")
+
+
+def _visible(character: str) -> str:
+    harmless = character in JOINERS or character == "\n" or unicodedata.category(character) not in HARMFUL
+    if harmless:
+        return character
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

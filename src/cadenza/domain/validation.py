@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.wording import duration_in_words, number_in_words
+from cadenza.domain.text_patterns import AN_ID
+from cadenza.domain.wording import duration_in_words, number_in_words, text_in_words
 
 LONGEST_SPAN_MS = 10 * 366 * 86_400_000
 LONGEST_TEXT = 2_000
@@ -24,16 +25,21 @@ def check_duration_ms(field: str, value: Any, *, least: int = 1) -> int:
 
 def parse_duration_ms(field: str, duration: Duration) -> int:
     """A written duration in milliseconds, from one to ten years' worth."""
-    if isinstance(duration, timedelta):
-        return check_duration_ms(field, duration // milliseconds(1))
-    text = str(duration).replace(" ", "")
-    if not re.fullmatch(f"({DURATION_PART.pattern})+", text):
-        raise InvalidRequest(f"{field} must be a span such as 500ms, 20s, 5m or 1h30m.", field)
-    span_ms = sum(int(number) * UNITS_MS[unit] for number, unit in DURATION_PART.findall(text))
+    span_ms = (
+        duration // milliseconds(1) if isinstance(duration, timedelta) else read_duration_ms(field, duration)
+    )
     if not 1 <= span_ms <= LONGEST_SPAN_MS:
         longest = duration_in_words(LONGEST_SPAN_MS)
         raise InvalidRequest(f"{field} must be a span from 1ms to {longest}.", field)
     return span_ms
+
+
+def read_duration_ms(field: str, duration: str) -> int:
+    """A written duration in milliseconds, however long."""
+    text = str(duration).replace(" ", "")
+    if not re.fullmatch(f"({DURATION_PART.pattern})+", text):
+        raise InvalidRequest(f"{field} must be a span such as 500ms, 20s, 5m or 1h30m.", field)
+    return sum(int(number) * UNITS_MS[unit] for number, unit in DURATION_PART.findall(text))
 
 
 def check_count(field: str, value: Any, *, least: int, most: int) -> int:
@@ -65,6 +71,13 @@ def check_text(field: str, value: Any, *, longest: int = LONGEST_TEXT) -> str:
         raise InvalidRequest(f"{field} must be a text.", field)
     if len(value) > longest:
         raise InvalidRequest(f"{field} has {len(value):,} characters; at most {longest:,} are taken.", field)
+    return value
+
+
+def check_id(field: str, value: str) -> str:
+    """An id that every surface takes."""
+    if not re.fullmatch(AN_ID, value):
+        raise InvalidRequest(f"{field} must be {text_in_words(AN_ID)}.", field)
     return value
 
 

@@ -1,7 +1,8 @@
 """What values must be, in words for people."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from datetime import timedelta
 from difflib import SequenceMatcher
 
 from cadenza.domain.text_patterns import FORMATS_IN_WORDS, IN_WORDS
@@ -21,6 +22,11 @@ MOST_PLAIN = 300
 """Spans above so many of their units are told in a larger unit, too."""
 UNMET = 2**53
 """A bound that no caller meets, and that is not told."""
+A_NUMBER_OF = re.compile(
+    r"a (?:whole )?number of (milliseconds|seconds|minutes)"
+    r"(?: (from|above) ([\d,]+) (?:and at most|to) ([\d,]+)(?: \([^)]*\))?)"
+)
+AN_OPERATION = re.compile(r"`(\w+)`")
 SAYS_ITS_LENGTH = re.compile(r"\{\d+,\d+\}\$$")
 
 
@@ -31,6 +37,25 @@ def duration_in_words(span_ms: int) -> str:
             count = span_ms // unit_ms
             return f"{count:,} {unit}{'s' if count != 1 else ''}"
     return f"{span_ms:,} ms"
+
+
+def span_in_words(length: timedelta) -> str:
+    """A span as people say it: 90 seconds are 1 minute 30 seconds."""
+    left = round(length / timedelta(milliseconds=1))
+    parts = []
+    for unit, size in DURATIONS[2:]:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}{'' if count == 1 else 's'}")
+    if (left and len(parts) < 2) or not parts:  # noqa: PLR2004 - two parts are exact enough
+        parts.append(f"{left} ms")
+    return " ".join(parts[:2])
+
+
+def interval_in_words(interval_ms: int) -> str:
+    """An interval behind the word "every": a minute is "minute"."""
+    said = span_in_words(timedelta(milliseconds=interval_ms))
+    return said.removeprefix("1 ") if said.count(" ") == 1 else said
 
 
 def number_in_words(
@@ -52,6 +77,22 @@ def number_in_words(
     if unit in UNITS_MS and most > MOST_PLAIN:
         bounds += f" ({duration_in_words(int(most * UNITS_MS[unit]))})"
     return f"{kind} {bounds}"
+
+
+def number_as_span(sentence: str) -> str:
+    """A sentence of `number_in_words` for those who write a span such as 5m in the place of the number."""
+
+    def span(found: re.Match[str]) -> str:
+        least, most = (int(number.replace(",", "")) * UNITS_MS[found[1]] for number in found.group(3, 4))
+        lowest = f"from {duration_in_words(least)} to" if found[2] == "from" else "longer than 0 and up to"
+        return f"a span {lowest} {duration_in_words(most)}"
+
+    return A_NUMBER_OF.sub(span, sentence)
+
+
+def name_operations(sentence: str, name: Callable[[str], str | None]) -> str:
+    """A sentence in which operations, which stand in backticks, have the names that a surface gives them."""
+    return AN_OPERATION.sub(lambda found: f"`{name(found[1]) or found[1]}`", sentence)
 
 
 def _digits(number: float | None) -> str:

@@ -1,19 +1,36 @@
-"""Waiting for the first or for all of several coroutines, and for what may be unavailable."""
+"""Waiting for one or all of several coroutines, for what takes long, and for what may be unavailable."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeVar
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.monitoring.outage import Outage
+from cadenza.domain.validation import milliseconds
 from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import Logger
 
+CANCEL_TIMEOUT_MS = 1_000
+"""How long a call that was cancelled may take to end."""
 RECOVERY_MS = 1_000
 """How long to wait after something was unavailable."""
+Result = TypeVar("Result")
 Work = Coroutine[Any, Any, object]
 CancelTimeout = Callable[[], Work]
 """A sleep: how long to wait for cancelled work that does not end; without one, for ever."""
+
+
+async def beside_event_loop(function: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
+    """What a function that takes long returns: in a thread, so that the event loop goes on.
+
+    Where none runs, as in the last part of a transaction on SQLite, it is called at once.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return function(*arguments, **named)
+    return await asyncio.to_thread(function, *arguments, **named)
 
 
 async def first_of(*works: Work, cancel_timeout: CancelTimeout | None = None) -> None:
@@ -36,6 +53,35 @@ async def all_of(*works: Work, until: Work, cancel_timeout: CancelTimeout) -> bo
         return len(ended) == len(tasks)
     finally:
         await _cancel_all(tasks, cancel_timeout)
+
+
+class GracePeriod:
+    """How long runs that go on may take to end after a loop was asked to stop."""
+
+    def __init__(self, clock: Clock, grace_ms: float) -> None:
+        self._clock = clock
+        self._grace_ms = grace_ms
+        self._began_at: datetime | None = None
+
+    def begin(self) -> None:
+        """Begin now, unless it has begun."""
+        self._began_at = self._began_at or self._clock.now()
+
+    async def over(self, begun: asyncio.Event) -> None:
+        """Return a whole grace period after the event."""
+        await begun.wait()
+        await self._clock.sleep(self._grace_ms)
+
+    @property
+    def left_ms(self) -> float:
+        """What is left of it."""
+        began_at = self._began_at or self._clock.now()
+        past_ms = (self._clock.now() - began_at) / milliseconds(1)
+        return max(0.0, self._grace_ms - max(0.0, past_ms))
+
+    async def cancel_timeout(self) -> None:
+        """Return when cancelled work should have ended."""
+        await self._clock.sleep(CANCEL_TIMEOUT_MS)
 
 
 class Attempts:

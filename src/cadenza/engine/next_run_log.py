@@ -1,6 +1,7 @@
 """Debug lines for every change of a stored next run, written once the change is committed."""
 
 from collections.abc import Collection, Sequence
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
@@ -8,15 +9,18 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.nudge import Nudge
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Completion, Run
-from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.run import Completion, ProcessDeath, Run
+from cadenza.domain.scheduling.settle import OWN_ORIGIN, SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.domain.validation import iso
 from cadenza.ports.agents import ChooseSchedule, ScheduleStore
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, Catalog, DecideBulkChange
 from cadenza.ports.scheduling import EndpointStore, FunctionStore, Settle, SweepRules
 from cadenza.ports.store import Store
-from cadenza.ports.telemetry import Logger
+from cadenza.ports.telemetry import Logger, endpoint_facts
+
+ORIGIN: ContextVar[str] = ContextVar("origin", default=OWN_ORIGIN)
+"""Who changes next runs in this task; the scheduler itself, unless it is told."""
 
 
 def log_next_runs(store: Store, log: Logger) -> Store:
@@ -84,15 +88,10 @@ def _cause(before: Endpoint, changed: ChangedEndpoint) -> str:
 def _write(log: Logger, change: _Change) -> None:
     before, changed, cause, run_id = change
     endpoint, record = changed.endpoint, changed.record
-    facts: dict[str, object] = {
-        "tenant_id": endpoint.tenant_id,
-        "job_id": endpoint.job_id,
-        "endpoint_id": endpoint.id,
-        "run_id": run_id,
-        "cause": cause,
-    }
+    origin = ORIGIN.get() if record is None else record.origin
+    facts = {**endpoint_facts(endpoint, run_id), "cause": cause, "origin": origin}
     if record is not None:
-        facts |= {"origin": record.origin, "reason": record.reason, "not_applied": record.not_applied}
+        facts |= {"reason": record.reason, "not_applied": record.not_applied}
         if changed.nudge is not None:
             log.debug(_nudge_line(endpoint.id, changed.nudge, iso(record.written_at)), **facts)
     moved = before is None or (before.next_run_at, before.next_source) != (
@@ -137,6 +136,16 @@ class _LoggedEndpoints(_Logged):
         changes.write()
         return amended
 
+    async def amend_ahead(
+        self, moment: datetime, change: EndpointChange, **page: Any
+    ) -> list[ChangedEndpoint]:
+        changes = _Changes(self._log)
+        amended: list[ChangedEndpoint] = await self._inner.amend_ahead(
+            moment, changes.noting(change, "clock"), **page
+        )
+        changes.write()
+        return amended
+
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         changes = _Changes(self._log)
 
@@ -153,8 +162,8 @@ class _LoggedEndpoints(_Logged):
     async def sweep(self, *, rules: SweepRules, **limits: Any) -> list[SettledRun]:
         changes = _Changes(self._log)
 
-        def abandon(endpoint: Endpoint, run: Run) -> SettledRun:
-            return changes.note_settled(endpoint, rules.abandon(endpoint, run), "abandon")
+        def abandon(endpoint: Endpoint, run: Run, death: ProcessDeath) -> SettledRun:
+            return changes.note_settled(endpoint, rules.abandon(endpoint, run, death), "abandon")
 
         noted = SweepRules(abandon, changes.noting(rules.tidy, "expire"))
         abandoned: list[SettledRun] = await self._inner.sweep(rules=noted, **limits)

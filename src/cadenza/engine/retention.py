@@ -1,4 +1,4 @@
-"""Deletes old runs, analyses, conversations, deliveries, verdicts, alerts and idempotent replies."""
+"""Deletes old runs, analyses, conversations, deliveries, verdicts, alerts, replies and audit records."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ EVERY_MS = 3_600_000
 KEEP_REPLIES = timedelta(hours=24)
 KEEP_CONVERSATIONS = timedelta(days=90)
 KEEP_VERDICTS = timedelta(days=400)
+KEEP_AUDIT = timedelta(days=400)
 KEEP_DELIVERED = timedelta(days=7)
 SLO_STATES_RETENTION = timedelta(days=1)
 KEEP_ALERTS = timedelta(days=90)
@@ -36,6 +37,7 @@ class RetentionLoop:
         conversations: timedelta | None = KEEP_CONVERSATIONS,
         verdicts: timedelta | None = KEEP_VERDICTS,
         undelivered: timedelta | None = None,
+        audit: timedelta | None = KEEP_AUDIT,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -46,6 +48,7 @@ class RetentionLoop:
         self._conversations = conversations
         self._verdicts = verdicts
         self._undelivered = undelivered
+        self._audit = audit
 
     async def run(self) -> None:
         """Delete old rows until cancelled."""
@@ -64,6 +67,8 @@ class RetentionLoop:
             await self._store.conversations.forget_messages(now - self._conversations)
         if self._verdicts is not None:
             await self._store.daily.forget_days((now - self._verdicts).date())
+        if self._audit is not None:
+            await self._store.audit.forget_records(now - self._audit)
         await self._store.slos.forget_slos(now - SLO_STATES_RETENTION)
         await self._store.alerts.forget_alerts(now - KEEP_ALERTS)
         gone = await self._store.runs.delete_old_runs(self._retention, now)

@@ -41,10 +41,13 @@ Tools = Mapping[str, SteeringTool]
 class Steering:
     """Makes the steering tools of endpoints, and applies their commands."""
 
-    def __init__(self, *, store: EndpointStore, clock: Clock, cron: CronCalculator) -> None:
+    def __init__(
+        self, *, store: EndpointStore, clock: Clock, cron: CronCalculator, jitter_ms: int = 0
+    ) -> None:
         self._store = store
         self._clock = clock
         self._cron = cron
+        self._jitter_ms = jitter_ms
 
     def tools(self, key: EndpointKey, *, origin: str) -> Tools:
         """The tools of one endpoint, used in the name of `origin`."""
@@ -59,8 +62,14 @@ class Steering:
 
     async def steer(self, key: EndpointKey, command: SteeringAction, *, origin: str) -> ChangedEndpoint:
         """Apply one command as one commit: hint and nudge together, or nothing."""
-        by = SteeringContext(now=self._clock.now(), cron=self._cron, origin=origin)
+        by = self.context(origin)
         return await self._store.amend(key, lambda endpoint: command.apply(endpoint, by))
+
+    def context(self, origin: str) -> SteeringContext:
+        """The context of a command that is given now."""
+        return SteeringContext(
+            now=self._clock.now(), cron=self._cron, origin=origin, jitter_ms=self._jitter_ms
+        )
 
 
 @overload

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol, Self, TypedDict
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.field_faults import LONGEST_NAME, unknown_field
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.hint import (
@@ -15,7 +16,14 @@ from cadenza.domain.scheduling.hint import (
     OneShotHint,
 )
 from cadenza.domain.scheduling.settle import FOREVER
-from cadenza.domain.scheduling.steer import ChangedEndpoint, pause, resume, take_interval_hint, take_one_shot
+from cadenza.domain.scheduling.steer import (
+    ChangedEndpoint,
+    clear_hints,
+    pause,
+    resume,
+    take_interval_hint,
+    take_one_shot,
+)
 from cadenza.domain.validation import (
     as_whole_number,
     check_duration_ms,
@@ -23,7 +31,6 @@ from cadenza.domain.validation import (
     check_text,
     iso,
     milliseconds,
-    quoted,
 )
 from cadenza.domain.wording import number_in_words
 
@@ -39,6 +46,8 @@ class SteeringContext:
     now: datetime
     cron: CronClock
     origin: str
+    jitter_ms: int = 0
+    """By how much endpoints that are planned together are spread."""
 
 
 class SteeringAction(Protocol):
@@ -126,7 +135,7 @@ class ProposeNextTime:
         in_ms, at = arguments.get("nextRunInMs"), arguments.get("nextRunAtIso")
         if (in_ms is None) == (at is None):
             raise InvalidRequest("Give exactly one of nextRunInMs and nextRunAtIso.", "nextRunInMs")
-        if at == NOW:
+        if isinstance(at, str) and at.strip().lower() == NOW:
             in_ms, at = 0, None
         ttl = arguments.get("ttlMinutes")
         return cls(
@@ -151,7 +160,7 @@ class ProposeNextTime:
                 "The hint would expire before its moment; give a longer ttlMinutes.", "ttlMinutes"
             )
         hint = OneShotHint(at, expires_at, self.reason)
-        changed = take_one_shot(endpoint, hint, now=by.now, origin=by.origin)
+        changed = take_one_shot(endpoint, hint, now=by.now, cron=by.cron, origin=by.origin)
         if asked >= by.now or not changed.applied:
             return changed
         return changed._replace(note=f"{iso(asked)} has passed, so it counts as now.")
@@ -176,8 +185,31 @@ class PauseUntil:
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """Pause or resume."""
         if self.until is None:
-            return resume(endpoint, self.reason, now=by.now, cron=by.cron, origin=by.origin)
-        return pause(endpoint, self.until, self.reason, now=by.now, origin=by.origin)
+            return resume(
+                endpoint,
+                self.reason,
+                now=by.now,
+                cron=by.cron,
+                origin=by.origin,
+                jitter_ms=by.jitter_ms,
+            )
+        return pause(
+            endpoint,
+            self.until,
+            self.reason,
+            now=by.now,
+            cron=by.cron,
+            origin=by.origin,
+            jitter_ms=by.jitter_ms,
+        )
+
+
+class ClearHints:
+    """Remove both hints."""
+
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
+        """Clear them and plan anew."""
+        return clear_hints(endpoint, now=by.now, cron=by.cron, origin=by.origin, jitter_ms=by.jitter_ms)
 
 
 def _check_names(arguments: Mapping[str, Any], arguments_type: type) -> None:
@@ -185,7 +217,8 @@ def _check_names(arguments: Mapping[str, Any], arguments_type: type) -> None:
         raise InvalidRequest("The arguments of a tool must be an object.")
     for name in arguments:
         if name not in arguments_type.__annotations__:
-            raise InvalidRequest(f"There is no argument {quoted(name)} here.", str(name)[:100])
+            field = str(name)[:LONGEST_NAME]
+            raise InvalidRequest(unknown_field(field, arguments_type.__annotations__), field)
 
 
 def _required(arguments: Mapping[str, Any], name: str) -> Any:

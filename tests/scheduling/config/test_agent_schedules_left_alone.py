@@ -54,8 +54,9 @@ async def test_no_file_contains_agent_schedules(app: ApplicationFixture, planned
 
 
 async def test_no_file_takes_a_schedule_over(app: ApplicationFixture, planned: str) -> None:
-    with pytest.raises(InvalidRequest, match="is the id of a schedule of a user: use another id"):
+    with pytest.raises(InvalidRequest, match="is the id of a schedule of a user: use another id") as refused:
         await app.ask("apply_config", **naming("job", planned))
+    assert refused.value.field == "jobs.0.endpoints.0.id"
     assert await active(app) == [planned]
 
 

@@ -205,7 +205,7 @@ async def test_every_fault_is_told_at_once_with_its_path(app: ApplicationFixture
         "jobs.2.id",
         "jobs.1.endpoints.1.id",
         "jobs.1.endpoints.2.id",
-        "jobs.0.endpoints.0.guard.min_interval_ms",
+        "jobs.0.endpoints.0.guard.min",
         "jobs.0.endpoints.1.baseline.expression",
         "jobs.1.endpoints.1.baseline.expression",
         "jobs.1.endpoints.2.baseline.expression",
@@ -225,7 +225,7 @@ async def test_every_fault_is_told_at_once_with_its_path(app: ApplicationFixture
         ({"guard": {"min_interval_ms": "20s"}}, "guard.min_interval_ms"),
         ({"guard": []}, "guard"),
         ({"target": "ftp://example.com"}, "target"),
-        ({"target": "https://a b"}, "target.url"),
+        ({"target": "https://a b"}, "target"),
         ({"labels": {"a b": "c"}}, "labels"),
         ({"labels": {"a": 1}}, "labels.a"),
         ({"enabled": "yes"}, "enabled"),
@@ -238,6 +238,26 @@ async def test_faults_have_the_path_of_their_part(
     with pytest.raises(InvalidRequest) as refused:
         await app.ask("apply_config", **altered(**fields))
     assert [one.field for one in refused.value.faults] == [f"jobs.0.endpoints.0.{fault}"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"guard": {"min": "2m", "max": "1m"}}, "min must not exceed max."),
+        ({"guard": {"min": "2m", "max_interval_ms": 60_000}}, "min must not exceed max_interval_ms."),
+        ({"guard": {"min_interval_ms": 60_000, "max": "1s"}}, "min_interval_ms must not exceed max."),
+    ],
+)
+async def test_faults_say_the_words_of_the_file(
+    app: ApplicationFixture, fields: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        await app.ask("apply_config", **altered(**fields))
+    (fault,) = refused.value.faults
+    assert (fault.field, fault.message) == (
+        f"jobs.0.endpoints.0.guard.{sentence.split(maxsplit=1)[0]}",
+        sentence,
+    )
 
 
 async def test_a_file_sets_the_metadata_of_a_job_and_takes_it_away(app: ApplicationFixture) -> None:
@@ -254,7 +274,7 @@ async def test_a_file_sets_the_metadata_of_a_job_and_takes_it_away(app: Applicat
 async def test_metadata_that_is_too_large_is_refused_with_its_path(app: ApplicationFixture) -> None:
     file = deepcopy(FILE)
     file["jobs"][1]["metadata"] = {"a": "x" * 20_000}
-    with pytest.raises(InvalidRequest, match="metadata has 20009 bytes") as refused:
+    with pytest.raises(InvalidRequest, match="metadata has 20,009 bytes") as refused:
         await app.ask("apply_config", **file)
     assert [one.field for one in refused.value.faults] == ["jobs.1.metadata"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -95,6 +95,31 @@ class OnAStore:
         document = await app_on_store.ask("export_config")
         answer = await app_on_store.ask("apply_config", **document, prune=True)
         assert (answer["changes"], answer["counts"]["unchanged"]) == ([], 7)
+
+    @pytest.mark.parametrize("by_file", [False, True])
+    async def test_endpoints_that_are_switched_on_with_their_job_are_planned_from_now(
+        self, app_on_store: ApplicationFixture, *, by_file: bool
+    ) -> None:
+        await app_on_store.ask("apply_config", **a_file(a=["one", "two"]))
+        await app_on_store.ask("pause_job", job_id="a")
+        await app_on_store.clock.sleep(120_000)
+        if by_file:
+            await app_on_store.ask("apply_config", version=1, jobs=[{"id": "a", "name": "a", "active": True}])
+        else:
+            await app_on_store.ask("resume_job", job_id="a")
+        for one in (await app_on_store.ask("list_endpoints"))["items"]:
+            assert (one["job_active"], one["next_source"]) == (True, "resume")
+            assert datetime.fromisoformat(one["next_run_at"]) >= app_on_store.clock.now()
+
+    async def test_an_endpoint_that_leaves_a_paused_job_is_planned_from_now(
+        self, app_on_store: ApplicationFixture
+    ) -> None:
+        await app_on_store.ask("apply_config", **a_file(a=["one"], b=["two"]))
+        await app_on_store.ask("pause_job", job_id="a")
+        await app_on_store.clock.sleep(120_000)
+        moved = await app_on_store.ask("update_endpoint", endpoint_id="one", job_id="b")
+        assert (moved["job_active"], moved["next_source"]) == (True, "resume")
+        assert datetime.fromisoformat(moved["next_run_at"]) >= app_on_store.clock.now()
 
     async def test_a_refused_file_leaves_nothing_behind(self, app_on_store: ApplicationFixture) -> None:
         await app_on_store.ask("set_limits", tenant_id="default", endpoints=2)

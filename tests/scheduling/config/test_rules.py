@@ -169,7 +169,7 @@ async def test_a_rule_may_speak_of_endpoints_that_are_there_but_not_in_the_file(
         ({"cooldown": "5m", "cooldown_ms": 5}, "cooldown", "cooldown and cooldown_ms are the same"),
         ({"endpoint": "nobody"}, "endpoint", "no endpoint nobody in the job shop"),
         ({"then": {"tool": "wake", "endpoint": "cache"}}, "then.endpoint", "of the name cache"),
-        ({"relax": {"tool": "wake", "in": "5m", "ttl": "1m"}}, "relax.ttlMinutes", "would expire"),
+        ({"relax": {"tool": "wake", "in": "5m", "ttl": "1m"}}, "relax.ttl", "would expire"),
         (
             {"escalate": [{"after": "0s", "then": {"tool": "clear"}}]},
             "escalate.0.after",
@@ -181,6 +181,8 @@ async def test_a_rule_may_speak_of_endpoints_that_are_there_but_not_in_the_file(
             "x",
         ),
         ({"colour": "red"}, "colour", "unknown here"),
+        ({"cooldwon": "5m"}, "cooldwon", "known are cooldown, "),
+        ({"escalate": [{"aftr": "5m", "then": {"tool": "wake"}}]}, "escalate.0.aftr", "known are after, "),
         ({"id": "tidy"}, "id", "has the rule tidy already"),
     ],
 )

@@ -17,6 +17,8 @@ async def test_a_job_is_created_and_shown(app: ApplicationFixture) -> None:
         "applied": False,
         "created_at": "2025-01-01T00:00:00Z",
         "metadata": {},
+        "note": None,
+        "pause_origin": None,
     }
     assert await app.ask("get_job", job_id="checkout") == created
 
@@ -37,7 +39,7 @@ def nested(levels: int) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("metadata", "sentence"),
     [
-        ({"a": "x" * 16_384}, "metadata has 16393 bytes; at most 16384 are taken."),
+        ({"a": "x" * 16_384}, "metadata has 16,393 bytes; at most 16,384 are taken."),
         (nested(9), "metadata must be JSON, at most 8 levels deep."),
         ({"a": 2**63}, "metadata must be JSON"),
     ],

@@ -8,10 +8,12 @@ import pytest
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
-from cadenza.domain.scheduling.explain import SOURCE_REASONS, Explanation, explain, span
+from cadenza.domain.scheduling.explain import SOURCE_REASONS, Explanation, explain
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
+from cadenza.domain.scheduling.settle import FOREVER, OWN_ORIGIN
+from cadenza.domain.wording import span_in_words
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -34,8 +36,8 @@ def words(**fields: Any) -> str:
 
 def test_it_answers_with_the_moment_and_the_rule_that_set_it() -> None:
     assert words() == (
-        "Traffic runs next at 2030-01-01T12:00:40Z, in 40 seconds: that is one baseline interval after its"
-        " last run. Its baseline is every minute. No hint is active."
+        "Traffic runs next at 2030-01-01T12:00:40Z, in 40 seconds: its baseline interval is over"
+        " then. Its baseline is every minute. No hint is active."
     )
 
 
@@ -54,6 +56,19 @@ def test_hints_are_told_with_their_reasons() -> None:
     )
     assert "A one-shot hint (person: dashboard) asks for a run at 2030-01-01T12:01:00Z (look closer)." in told
     assert "if that is sooner" in words(interval_hint=hint, hint_mode=HintMode.TIGHTEN)
+
+
+def test_a_function_that_no_running_program_has_is_told() -> None:
+    endpoint = Endpoint(id="traffic", name="Traffic", next_run_at=NOW - MINUTE)
+
+    def told(declared_at: datetime | None) -> str:
+        sentences = explain(endpoint, now=NOW, cron=CronsimCron(), declared_at=declared_at).sentences
+        return " ".join(sentences)
+
+    last = "No program that runs has its function: it was last declared at 2030-01-01T11:57:00Z."
+    assert last in told(NOW - 3 * MINUTE)
+    assert "No program" not in told(NOW - 2 * MINUTE)
+    assert "No program" not in told(None)
 
 
 def test_hints_that_are_over_are_not_told() -> None:
@@ -137,4 +152,24 @@ def test_a_cron_line_is_told_with_its_zone() -> None:
     ],
 )
 def test_spans_are_said_as_people_say_them(length: timedelta, said: str) -> None:
-    assert span(length) == said
+    assert span_in_words(length) == said
+
+
+@pytest.mark.parametrize(
+    ("deaths", "alone", "told"),
+    [
+        (1, 0, "died 1 time while it ran. It is started again beside few other suspects, until it ends."),
+        (2, 0, "died 2 times while it ran. It is started again beside no other suspect, until it ends."),
+        (3, 2, "died 3 times while it ran, 2 times alone. It is started again with nothing else in its"),
+    ],
+)
+def test_a_suspect_is_told_with_how_it_is_tried(deaths: int, alone: int, told: str) -> None:
+    found = words(abandoned_count=deaths, abandoned_alone_count=alone)
+    assert f"It is a suspect: its process {told}" in found
+
+
+def test_what_was_given_up_is_told_with_its_reason_and_without_a_moment() -> None:
+    given_up = {"paused_until": FOREVER, "next_run_at": FOREVER, "pause_origin": OWN_ORIGIN}
+    assert words(**given_up, pause_reason="it died; resume it", abandoned_count=3) == (
+        "Traffic is paused for good: it died; resume it. Its baseline is every minute. No hint is active."
+    )

@@ -127,7 +127,7 @@ def test_ties_go_to_the_baseline_then_to_the_interval(parts: dict[str, Any], win
 def test_a_one_shot_fires_once(interval_ms: int, moment_ms: int, lasting_ms: int, status: RunStatus) -> None:
     hint = OneShotHint(at(moment_ms), at(moment_ms + 10 * MINUTE))
     worker = Worker(an_endpoint(baseline=Every(interval_ms), last_run_at=at(-1), next_run_at=at(interval_ms)))
-    worker.amend(take_one_shot(worker.endpoint, hint, now=NOW, origin=ORIGIN))
+    worker.amend(take_one_shot(worker.endpoint, hint, now=NOW, cron=CRON, origin=ORIGIN))
     while worker.endpoint.next_run_at is not None and worker.endpoint.next_run_at <= hint.expires_at:
         worker.run(status, lasting_ms)
     starts = [row.started_at for row in worker.rows if row.started_at is not None]
@@ -139,7 +139,7 @@ def test_a_one_shot_fires_once(interval_ms: int, moment_ms: int, lasting_ms: int
 def test_a_one_shot_adds_one_run_to_the_baseline_s_and_is_its_cause() -> None:
     worker = Worker(an_endpoint(baseline=Every(HOUR), last_run_at=NOW, next_run_at=at(HOUR)))
     hint = OneShotHint(at(MINUTE), at(2 * HOUR))
-    worker.amend(take_one_shot(worker.endpoint, hint, now=NOW, origin=ORIGIN))
+    worker.amend(take_one_shot(worker.endpoint, hint, now=NOW, cron=CRON, origin=ORIGIN))
     for _ in range(3):
         worker.run()
     assert [(row.started_at, row.source) for row in worker.rows] == [
@@ -154,7 +154,7 @@ def test_a_one_shot_written_during_a_run_is_served_after_it() -> None:
     worker.claim()
     worker.wait(SECOND)
     hint = OneShotHint(worker.now, at(HOUR))
-    worker.amend(take_one_shot(worker.endpoint, hint, now=worker.now, origin=ORIGIN))
+    worker.amend(take_one_shot(worker.endpoint, hint, now=worker.now, cron=CRON, origin=ORIGIN))
     worker.wait(SECOND)
     worker.end(RunStatus.SUCCESS)
     assert (worker.endpoint.next_run_at, worker.endpoint.next_source) == (worker.now, Source.AI_ONESHOT)

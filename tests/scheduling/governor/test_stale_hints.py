@@ -13,6 +13,8 @@ from tests.scheduling.endpoint_strategies import (
     stored,
 )
 from tests.scheduling.scheduling_fixtures import (
+    CRON,
+    DAY,
     HOUR,
     MINUTE,
     NOW,
@@ -27,6 +29,7 @@ from tests.scheduling.scheduling_fixtures import (
 from cadenza.domain.scheduling.abandon import tidy
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus, SkippedSlot
@@ -39,6 +42,13 @@ REASON = "the one-shot hint expired unserved"
 @given(stored(interval_hint=NOTHING | interval_hints(future()), one_shot_hint=NOTHING))
 def test_what_is_fresh_stays(endpoint: Endpoint) -> None:
     assert without_stale_hints(endpoint, NOW) == (endpoint, ())
+
+
+def test_a_run_that_lies_ahead_since_the_clock_was_set_back_serves_no_one_shot() -> None:
+    hint = OneShotHint(at(MINUTE), at(HOUR))
+    endpoint = an_endpoint(baseline=Every(DAY), last_run_at=at(2 * MINUTE), one_shot_hint=hint)
+    assert without_stale_hints(endpoint, NOW) == (endpoint, ())
+    assert plan_next_run(NOW, endpoint, CRON).next_run_at == hint.at
 
 
 @given(stored(interval_hint=interval_hints(past()), one_shot_hint=NOTHING, baseline=repeating()))
@@ -114,7 +124,7 @@ def test_expired_hints_are_cleared_when_the_next_run_settles() -> None:
 def with_one_shot(moment_ms: int, ttl_ms: int = HOUR) -> Worker:
     worker = Worker(an_endpoint(baseline=Every(24 * HOUR), last_run_at=at(-1), next_run_at=at(24 * HOUR)))
     hint = OneShotHint(at(moment_ms), at(moment_ms + ttl_ms))
-    worker.amend(take_one_shot(worker.endpoint, hint, now=NOW, origin=ORIGIN))
+    worker.amend(take_one_shot(worker.endpoint, hint, now=NOW, cron=CRON, origin=ORIGIN))
     return worker
 
 

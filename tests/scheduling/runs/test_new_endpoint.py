@@ -23,7 +23,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus, open_run
+from cadenza.domain.scheduling.run import Completion, Outcome, ProcessDeath, RunStatus, open_run
 from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, ChangedEndpoint, plan_first_run, redefine
 
 
@@ -81,6 +81,7 @@ def test_what_is_to_run_once_from_now_on_keeps_no_interval_hint() -> None:
 
 
 HINT = OneShotHint(at(MINUTE), at(HOUR))
+ALONE = ProcessDeath(in_flight=1, suspects=0)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,9 @@ def test_the_sweeper_comes_when_a_lease_or_a_one_shot_that_nobody_will_serve_run
 @pytest.mark.parametrize("ahead_ms", [0, SECOND])
 def test_a_run_is_abandoned_by_its_row_as_it_would_be_by_its_claim(ahead_ms: int) -> None:
     held = claimed(an_endpoint(next_run_at=at(ahead_ms), next_source=Source.MANUAL))
-    outcome = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out")
-    assert abandonment(held.endpoint, open_run(held), at(MINUTE)) == Completion(held, outcome, at(MINUTE))
+    outcome = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out", death=ALONE)
+    assert abandonment(held.endpoint, open_run(held), ALONE, at(MINUTE)) == Completion(
+        held, outcome, at(MINUTE)
+    )
     with pytest.raises(AssertionError, match=r"^only a lease can run out"):
-        abandonment(an_endpoint(), open_run(held), at(MINUTE))
+        abandonment(an_endpoint(), open_run(held), ALONE, at(MINUTE))

@@ -26,7 +26,6 @@ from cadenza.domain.scheduling.hint import OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard, Policy
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.domain.scheduling.settle import FOREVER
 
 THRICE = Policy(max_attempts=3, retry_delay_ms=10 * SECOND)
 FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT)
@@ -139,39 +138,6 @@ def test_a_claim_given_back_ends_its_slot_only_if_it_came_due_and_was_moved(
     after = settled(standing, ahead, Outcome(RunStatus.CANCELLED), now=at(now))
     assert after.run.verdict is over
     assert after.endpoint.next_run_at == at(moved)
-
-
-def test_what_is_abandoned_three_times_in_a_row_is_paused_and_says_so() -> None:
-    worker = Worker(an_endpoint(next_run_at=NOW))
-    for _ in range(3):
-        assert not worker.endpoint.paused(worker.now)
-        worker.run(RunStatus.ABANDONED, MINUTE)
-    assert worker.endpoint.pause_reason == "abandoned 3 times in a row"
-    assert worker.endpoint.paused_until == worker.endpoint.next_run_at == FOREVER
-    assert (worker.endpoint.next_source, worker.endpoint.open_slot) == (Source.PAUSED, None)
-    assert [(row.attempt, row.verdict) for row in worker.rows] == [(1, False), (2, False), (3, True)]
-    assert worker.endpoint.failure_count == 3
-
-
-def test_abandoned_twice_then_served_starts_counting_again() -> None:
-    worker = Worker(an_endpoint(next_run_at=NOW))
-    statuses = [RunStatus.ABANDONED, RunStatus.ABANDONED, RunStatus.FAILURE, *[RunStatus.ABANDONED] * 2]
-    for status in statuses:
-        worker.run(status, MINUTE)
-    assert not worker.endpoint.paused(worker.now)
-    worker.run(RunStatus.ABANDONED, MINUTE)
-    assert worker.endpoint.paused(worker.now)
-
-
-def test_resuming_what_was_given_up_starts_afresh() -> None:
-    worker = Worker(an_endpoint(next_run_at=NOW))
-    for _ in range(3):
-        worker.run(RunStatus.ABANDONED, MINUTE)
-    worker.resume()
-    assert worker.endpoint.next_run_at == worker.now
-    for _ in range(2):
-        worker.run(RunStatus.ABANDONED, MINUTE)
-        assert not worker.endpoint.paused(worker.now)
 
 
 def test_what_the_quota_refuses_is_skipped_and_planned_for_when_it_opens() -> None:

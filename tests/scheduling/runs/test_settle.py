@@ -25,7 +25,7 @@ from tests.scheduling.scheduling_fixtures import (
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
-from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
@@ -222,3 +222,34 @@ def moments_between(worker: Worker, runs: int) -> list[datetime]:
 def test_an_interval_is_measured_from_start_to_start() -> None:
     starts = moments_between(Worker(an_endpoint(next_run_at=NOW)), 3)
     assert [start - NOW for start in starts] == [milliseconds(number * MINUTE) for number in range(3)]
+
+
+@pytest.mark.parametrize("status", ENDED)
+def test_a_run_during_which_the_clock_was_set_back_ran_now(status: RunStatus) -> None:
+    """Otherwise the next run of an interval would lie ahead by as much as the clock was set back."""
+    earlier = NOW - timedelta(hours=1)
+    after = ended(claimed(an_endpoint(baseline=Every(MINUTE), next_run_at=NOW)), status, now=earlier).endpoint
+    assert (after.last_run_at, after.next_run_at) == (earlier, earlier + timedelta(minutes=1))
+
+
+@pytest.mark.parametrize("status", ENDED)
+def test_what_runs_once_is_finished_also_if_the_clock_was_set_back_meanwhile(status: RunStatus) -> None:
+    """Otherwise its moment would come again, and the same slot would get a second verdict."""
+    held = claimed(an_endpoint(baseline=Once(NOW), next_run_at=NOW))
+    after = ended(held, status, now=NOW - timedelta(hours=1)).endpoint
+    assert (after.next_run_at, after.next_source) == (None, Source.FINISHED)
+
+
+def test_what_ran_once_stays_finished_when_it_runs_again_by_a_clock_that_was_set_back() -> None:
+    earlier = NOW - timedelta(hours=1)
+    finished = an_endpoint(baseline=Once(NOW), last_run_at=NOW, next_run_at=earlier)
+    after = ended(claimed(finished, now=earlier), RunStatus.SUCCESS, now=earlier).endpoint
+    assert (after.next_run_at, after.next_source) == (None, Source.FINISHED)
+
+
+@pytest.mark.parametrize("status", [*ENDED, RunStatus.ABANDONED])
+def test_a_one_shot_is_served_by_its_run_also_if_the_clock_was_set_back_meanwhile(status: RunStatus) -> None:
+    """Otherwise it would fire again, or expire as a second verdict on its slot."""
+    hint = OneShotHint(NOW, NOW + timedelta(minutes=30))
+    held = claimed(an_endpoint(one_shot_hint=hint, next_run_at=NOW))
+    assert ended(held, status, now=NOW - timedelta(hours=1)).endpoint.one_shot_hint is None

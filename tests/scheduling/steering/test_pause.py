@@ -24,6 +24,7 @@ from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import HintKind, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.nudge import earliest_run
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import SkippedSlot
@@ -31,7 +32,6 @@ from cadenza.domain.scheduling.steer import (
     ChangedEndpoint,
     HintRecord,
     clear_hints,
-    earliest_run,
     pause,
     resume,
     run_now,
@@ -39,7 +39,7 @@ from cadenza.domain.scheduling.steer import (
 
 
 def paused(endpoint: Endpoint, until: datetime) -> ChangedEndpoint:
-    return pause(endpoint, until, "maintenance", now=NOW, origin=ORIGIN)
+    return pause(endpoint, until, "maintenance", now=NOW, cron=CRON, origin=ORIGIN)
 
 
 def resumed(endpoint: Endpoint) -> ChangedEndpoint:

@@ -63,9 +63,9 @@ async def test_the_next_runs_are_told_both_ways(app_with_hint: ApplicationFixtur
 @pytest.mark.parametrize(
     ("tool", "words", "field"),
     [
-        ("propose_interval", {"intervalMs": 0}, "intervalMs"),
-        ("propose_next_time", {}, "nextRunInMs"),
-        ("pause_until", {"untilIso": "2024-01-01T00:00:00Z"}, "untilIso"),
+        ("propose_interval", {"intervalMs": 0}, "arguments.intervalMs"),
+        ("propose_next_time", {}, "arguments.nextRunInMs"),
+        ("pause_until", {"untilIso": "2024-01-01T00:00:00Z"}, "arguments.untilIso"),
         ("run_now", {"soon": True}, "arguments"),
         ("explode", {}, "tool"),
     ],

@@ -19,6 +19,7 @@ from cadenza.domain.scheduling.hint import (
     origin_text,
     rank_of,
 )
+from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.settle import OWN_ORIGIN
 from cadenza.domain.scheduling.steer import (
     ChangedEndpoint,
@@ -34,7 +35,7 @@ from cadenza.testing.clock import NEW_YEAR as NOW
 CRON, MINUTE, HOUR = CronsimCron(), timedelta(minutes=1), timedelta(hours=1)
 ORIGINS = {
     Rank.LEARNING: "planner:learned",
-    Rank.LLM: "planner:llm",
+    Rank.LLM: "mcp",
     Rank.RULE: "rule:surge",
     Rank.PERSON: "key:ab12",
 }
@@ -58,9 +59,9 @@ def steer(endpoint: Endpoint, kind: HintKind, origin: str) -> ChangedEndpoint:
         case HintKind.INTERVAL:
             return take_interval_hint(planned, IntervalHint(5_000, NOW + HOUR), cron=CRON, **by)
         case HintKind.ONE_SHOT:
-            return take_one_shot(planned, OneShotHint(NOW, NOW + HOUR), **by)
+            return take_one_shot(planned, OneShotHint(NOW, NOW + HOUR), cron=CRON, **by)
         case HintKind.PAUSE:
-            return pause(planned, NOW + 2 * HOUR, None, **by)
+            return pause(planned, NOW + 2 * HOUR, None, cron=CRON, **by)
         case HintKind.RESUME:
             return resume(planned, None, cron=CRON, **by)
         case HintKind.CLEAR:
@@ -132,7 +133,7 @@ def test_a_pause_after_lost_workers_is_ended_by_people_only() -> None:
         ("program", Rank.RULE, "program"),
         ("planner:llm", Rank.LLM, "LLM planner"),
         ("mcp", Rank.LLM, "LLM: MCP"),
-        ("llm:key:ab12", Rank.LLM, "LLM: key:ab12"),
+        ("llm:key:ab12", Rank.LLM, "LLM: key ab12"),
         ("agent:ada", Rank.LLM, "agent: ada"),
         ("planner:learned", Rank.LEARNING, "learning planner"),
         (None, Rank.LEARNING, "origin unknown"),
@@ -170,3 +171,27 @@ def test_only_the_newest_call_of_an_origin_is_told() -> None:
     applied = refused._replace(not_applied=None)
     told = explain(hinted, now=NOW, cron=CRON, history=[applied, refused]).sentences
     assert not any("not applied" in sentence for sentence in told)
+
+
+def test_a_call_of_more_than_an_hour_ago_is_told_no_more() -> None:
+    hinted = an_endpoint(interval_hint=IntervalHint(20_000, NOW + 9 * HOUR, None, "dashboard"))
+    refused = steer(hinted, HintKind.PAUSE, "rule:surge").record
+    assert refused is not None
+
+    def told(after: timedelta) -> str:
+        return " ".join(explain(hinted, now=NOW + after, cron=CRON, history=[refused]).sentences)
+
+    assert "was not applied" in told(HOUR)
+    assert "was not applied" not in told(HOUR + MINUTE)
+
+
+def test_a_due_moment_is_not_credited_to_a_hint_that_came_after_it() -> None:
+    hint = IntervalHint(20_000, NOW + HOUR, None, "dashboard")
+    due = an_endpoint(interval_hint=hint, next_run_at=NOW - MINUTE, next_source=Source.AI_INTERVAL)
+    written = steer(an_endpoint(), HintKind.INTERVAL, "dashboard").record
+    assert written is not None
+    answer = explain(due, now=NOW, cron=CRON, history=[written]).sentences[0]
+    assert "an interval hint before the present one sets its pace" in answer
+    earlier = written._replace(written_at=NOW - HOUR)
+    answer = explain(due, now=NOW, cron=CRON, history=[earlier]).sentences[0]
+    assert "an interval hint (person: dashboard) sets its pace" in answer

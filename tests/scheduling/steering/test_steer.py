@@ -45,7 +45,7 @@ def with_interval(endpoint: Endpoint, hint: IntervalHint) -> ChangedEndpoint:
 
 
 def with_one_shot(endpoint: Endpoint, hint: OneShotHint) -> ChangedEndpoint:
-    return take_one_shot(endpoint, hint, now=NOW, origin=ORIGIN)
+    return take_one_shot(endpoint, hint, now=NOW, cron=CRON, origin=ORIGIN)
 
 
 def without(endpoint: Endpoint, *fields: str) -> Endpoint:

@@ -129,5 +129,6 @@ def test_a_moment_that_has_passed_means_now_and_the_answer_says_so(moment: str) 
     assert changed.endpoint.one_shot_hint == OneShotHint(NOW, at(30 * MINUTE), origin=ORIGIN)
 
 
-def test_the_word_now_is_a_moment_of_the_next_run() -> None:
-    assert called(ProposeNextTime, nextRunAtIso="now") == called(ProposeNextTime, nextRunInMs=0)
+@pytest.mark.parametrize("word", ["now", "NOW ", " Now"])
+def test_the_word_now_is_a_moment_of_the_next_run(word: str) -> None:
+    assert called(ProposeNextTime, nextRunAtIso=word) == called(ProposeNextTime, nextRunInMs=0)

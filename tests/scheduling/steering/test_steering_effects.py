@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
-from cadenza.domain.scheduling.hint import HintKind
+from cadenza.domain.scheduling.hint import HintKind, Rank
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.engine.steering import call_tool
 from cadenza.engine.steering_commands import ProposeIntervalArguments
@@ -159,8 +159,10 @@ async def test_a_planner_of_rules_acts_on_the_first_that_matches() -> None:
         PlannerRule(lambda _: True, "propose_next_time", {"nextRunInMs": 0}),
     )
 
-    async def call(endpoint: Any, tool: str, arguments: Any, /, *, rule: str | None = None) -> Any:
-        assert rule is None
+    async def call(
+        endpoint: Any, tool: str, arguments: Any, /, *, rule: str | None = None, rank: Rank = Rank.RULE
+    ) -> Any:
+        assert (rule, rank) == (None, Rank.RULE)
         return await fixture.tool(tool, endpoint.name, **arguments)
 
     await planner.sit(Briefing(now=NEW_YEAR, endpoint=await fixture.endpoint()), call)

@@ -1,5 +1,6 @@
 """Endpoints, steered: the three tools, hints, run-now, and the gate for many."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 
 THE_SAME: dict[str, Any] = {"endpoint_id": "traffic"}
 
@@ -160,3 +163,46 @@ async def test_another_tenants_endpoint_is_not_there(
 ) -> None:
     with pytest.raises(NotFound, match=r"There is no endpoint traffic\."):
         await app_with_endpoint.ask(tool, by="other", **THE_SAME, **words)
+
+
+LATER: dict[str, Any] = {"untilIso": "2025-01-01T02:00:00Z"}
+STORED_BY: dict[str, tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]] = {
+    "a start at once": ({"start_now": True}, []),
+    "a first run": ({}, []),
+    "a cron line": ({"baseline": {"kind": "cron", "expression": "0 9 * * *"}}, []),
+    "a tighter pace": ({}, [("propose_interval", {"intervalMs": 20_000})]),
+    "a pace that the guard bounds": (
+        {"guard": {"min_interval_ms": 30_000}},
+        [("propose_interval", {"intervalMs": 20_000})],
+    ),
+    "a one-shot": ({}, [("propose_next_time", {"nextRunInMs": 5_000})]),
+    "a pause": ({}, [("pause_until", LATER)]),
+    "a resume": ({}, [("pause_until", LATER), ("pause_until", {"untilIso": None})]),
+    "a run that was asked for": ({}, [("run_now", {})]),
+    "hints that were cleared": ({}, [("propose_interval", {"intervalMs": 20_000}), ("clear_hints", {})]),
+}
+
+
+@pytest.mark.parametrize("history", ["new", "ran before"])
+@pytest.mark.parametrize("case", STORED_BY)
+async def test_an_explanation_names_the_stored_moment_and_it_wins(case: str, history: str) -> None:
+    app = ApplicationFixture(jitter_ms=3_000)
+    await app.job()
+    fields, calls = STORED_BY[case]
+    await app.endpoint(**fields)
+    if calls and history == "ran before":
+        last = app.clock.now() - timedelta(seconds=3)
+        key = EndpointKey("default", "traffic")
+        await app.store.endpoints.amend(key, lambda old: ChangedEndpoint(evolve(old, last_run_at=last)))
+    answers = [await app.ask(operation, **THE_SAME, **arguments) for operation, arguments in calls]
+    app.clock.jump(700)
+    stored = await app.ask("get_endpoint", **THE_SAME)
+    plan = await app.ask("explain_endpoint", **THE_SAME)
+    assert {one["next_run_at"] for one in answers[-1:]} <= {stored["next_run_at"]}
+    assert plan["next_run_at"] == stored["next_run_at"]
+    assert f" {stored['next_run_at']}" in plan["answer"].split(": ")[0]
+    winner = {"at": stored["next_run_at"], "source": stored["next_source"]}
+    assert plan["governor"]["candidates"].count(winner) == 1
+    if plan["governor"]["source"] == stored["next_source"] or case == "a resume":
+        assert plan["governor"]["next_run_at"] == stored["next_run_at"]
+        assert "Planned anew" not in plan["answer"]

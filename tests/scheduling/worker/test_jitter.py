@@ -9,6 +9,7 @@ from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.nudge import spread
 from cadenza.domain.scheduling.plan import Source
 from cadenza.testing.clock import NEW_YEAR
 
@@ -17,10 +18,16 @@ NAMES = [f"endpoint-{number}" for number in range(20)]
 BY_CRON: dict[str, Any] = {"baseline": Cron("0 0 * * *"), "next_source": Source.BASELINE_CRON}
 
 
+async def add_planned(fixture: WorkerFixture, name: str, **fields: Any) -> None:
+    """Store an endpoint as it was planned: with its offset, where its plan has one."""
+    planned = spread(await fixture.add(name, **fields), JITTER)
+    await fixture.change(name, next_run_at=planned.next_run_at)
+
+
 async def endpoints_due_together(fixture: WorkerFixture, **fields: Any) -> dict[str, list[float]]:
     """Twenty endpoints that would start together, and the moments at which they are dispatched."""
     for name in NAMES:
-        await fixture.add(name, **fields)
+        await add_planned(fixture, name, **fields)
     return {name: fixture.moments(name) for name in NAMES}
 
 
@@ -121,9 +128,9 @@ TOGETHER: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("case", TOGETHER)
 async def test_three_hundred_endpoints_that_would_start_together_get_distinct_offsets(case: str) -> None:
-    fixture = on_manual_clock(claim_limit=300, concurrency=300)
+    fixture = on_manual_clock(claim_limit=300, concurrency=400)
     for name in HERD:
-        await fixture.add(name, **({"baseline": Every(10 * MINUTE)} | TOGETHER[case]))
+        await add_planned(fixture, name, **({"baseline": Every(10 * MINUTE)} | TOGETHER[case]))
     seen = {name: fixture.moments(name) for name in HERD}
     async with RunningWorker(fixture, jitter_ms=JITTER):
         await fixture.clock.advance(JITTER)
@@ -133,11 +140,62 @@ async def test_three_hundred_endpoints_that_would_start_together_get_distinct_of
     assert JITTER - 300 < max(moments) <= JITTER
 
 
+@pytest.mark.parametrize("case", [*TOGETHER, "cron lines"])
+async def test_what_starts_after_its_delay_is_not_late(case: str) -> None:
+    fixture = on_manual_clock()
+    fields = BY_CRON if case == "cron lines" else {"baseline": Every(10 * MINUTE)} | TOGETHER[case]
+    await endpoints_due_together(fixture, **fields)
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        await fixture.clock.advance(JITTER)
+    runs = [await fixture.only_run(name) for name in NAMES]
+    assert [run.late_ms for run in runs if run.late_ms > 1] == []
+    assert len({run.started_at for run in runs}) > 15
+
+
+async def test_what_could_not_start_at_its_moment_is_late_by_the_rest() -> None:
+    fixture = on_manual_clock()
+    await endpoints_due_together(fixture, **BY_CRON)
+    fixture.clock.jump(2 * JITTER)
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        await fixture.clock.advance(JITTER)
+    assert {(await fixture.only_run(name)).late_ms for name in NAMES} == {2 * JITTER}
+
+
+@pytest.mark.parametrize("calls", [["pause_until"], ["pause_until", "resume"]])
+async def test_the_moment_that_is_stored_is_the_moment_of_the_start(calls: list[str]) -> None:
+    fixture = on_manual_clock(jitter_ms=JITTER)
+    await endpoints_due_together(fixture, in_ms=MINUTE, baseline=Every(10 * MINUTE))
+    for name in NAMES:
+        for call in calls:
+            until = "2025-01-01T00:05:00Z" if call == "pause_until" else None
+            await fixture.tool("pause_until", name, untilIso=until)
+    stored = [(await fixture.endpoint(name)).next_run_at for name in NAMES]
+    assert len(set(stored)) > 15
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        await fixture.clock.advance(11 * MINUTE)
+    runs = [(await fixture.runs(name))[0] for name in NAMES]
+    assert [run.slot for run in runs] == stored
+    assert {run.late_ms for run in runs} == {0}
+
+
+async def test_a_pause_that_began_during_a_run_is_spread_where_it_ends() -> None:
+    fixture = on_manual_clock()
+    ends = NEW_YEAR + timedelta(minutes=1)
+    fields: dict[str, Any] = {"next_run_at": ends, "next_source": Source.PAUSED, "paused_until": ends}
+    for name in NAMES:
+        await fixture.add(name, baseline=Every(10 * MINUTE), last_run_at=NEW_YEAR, **fields)
+    seen = {name: fixture.moments(name) for name in NAMES}
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        await fixture.clock.advance(MINUTE + JITTER)
+    assert len({moments[0] for moments in seen.values()}) > 15
+    assert {(await fixture.only_run(name)).late_ms for name in NAMES} == {0}
+
+
 @pytest.mark.parametrize("interval_ms", [1_000, 10_000])
 async def test_what_is_resumed_is_spread_by_at_most_a_tenth_of_its_interval_and_only_once(
     interval_ms: int,
 ) -> None:
-    fixture = on_manual_clock()
+    fixture = on_manual_clock(jitter_ms=JITTER)
     until = "2025-01-01T00:05:00Z"
     seen = await endpoints_due_together(fixture, in_ms=10 * MINUTE, baseline=Every(interval_ms))
     async with RunningWorker(fixture, jitter_ms=JITTER):

@@ -1,10 +1,12 @@
 """What an operator reads, word for word, and what is never built when nobody reads it."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from tests.operation_fixtures import ApplicationFixture
 from tests.scheduling.worker.worker_fixtures import MINUTE, TENANT, WorkerFixture
 
 from cadenza.adapters.stores.memory import MemoryStore
@@ -129,7 +131,7 @@ async def test_changes_of_many_and_of_jobs_are_logged_one_by_one() -> None:
     for name in ("a", "b"):
         await fixture.add(name, in_ms=MINUTE)
     until = NEW_YEAR + timedelta(hours=1)
-    close = partial(pause, until=until, reason=None, now=NEW_YEAR, origin="cli")
+    close = partial(pause, cron=fixture.cron, until=until, reason=None, now=NEW_YEAR, origin="cli")
     await fixture.store.catalog.amend_all(TENANT, close, wanted=EndpointFilter(job_id="default"))
     lines = governor_lines(fixture)[2:]
     assert [(line.facts["endpoint_id"], line.facts["cause"]) for line in lines] == [
@@ -269,6 +271,11 @@ async def test_a_good_day_is_quiet() -> None:
     assert fixture.log.events("info") == fixture.log.events("warning") == []
 
 
+def ids_of(facts: Mapping[str, object]) -> tuple[object, ...]:
+    """What every line about an endpoint says."""
+    return tuple(facts.get(name) for name in ("tenant_id", "job_id", "endpoint_id", "run_id"))
+
+
 async def test_a_failure_is_told_when_it_begins_and_when_it_is_over() -> None:
     fixture = a_logged_fixture()
     await fixture.add()
@@ -280,8 +287,11 @@ async def test_a_failure_is_told_when_it_begins_and_when_it_is_over() -> None:
     await fixture.tick()
     assert fixture.log.events("warning") == ["an endpoint has begun to fail"]
     assert fixture.log.events("info") == ["an endpoint is well again"]
-    (told,) = [line for line in fixture.log.lines if line.level == "warning"]
-    assert told.facts["error"] == "no route"
+    began, over = [line.facts for line in fixture.log.lines if line.level in ("warning", "info")]
+    assert (began["error"], over["failures"]) == ("no route", 3)
+    for facts in (began, over):
+        assert ids_of(facts)[:3] == ("default", "default", "endpoint")
+    assert over["run_id"] not in (None, began["run_id"])
 
 
 async def test_abandoned_runs_are_one_warning_and_a_detail_each() -> None:
@@ -300,9 +310,31 @@ async def test_abandoned_runs_are_one_warning_and_a_detail_each() -> None:
 
 async def test_an_endpoint_that_is_given_up_is_a_warning_with_the_reason() -> None:
     fixture = WorkerFixture(lease_ms=1_000)
-    await fixture.add(abandoned_count=2)
+    await fixture.add(abandoned_count=2, abandoned_alone_count=2)
     await fixture.claim(1)
     fixture.clock.jump(1_000)
     await fixture.sweeper.sweep()
     assert fixture.log.lines[-1].event == "an endpoint is paused"
-    assert fixture.log.lines[-1].facts["reason"] == "abandoned 3 times in a row"
+    for line in fixture.log.lines:
+        assert "run_ids" in line.facts or None not in ids_of(line.facts), line
+    assert (
+        fixture.log.lines[-1].facts["reason"]
+        == "its process died 3 times while it ran alone; resume it when that is mended"
+    )
+
+
+async def test_every_line_says_who_also_where_no_hint_is_written() -> None:
+    app, log = ApplicationFixture(), FakeLog()
+    log_next_runs(app.store, log)
+    await app.job()
+    await app.endpoint()
+    await app.ask("run_now", endpoint_id="traffic")
+    lines = [line for line in log.lines if line.event.startswith("[governor]")]
+    assert [(line.facts["cause"], line.facts["origin"]) for line in lines] == [
+        ("create", "test"),
+        ("run-now", "test"),
+    ]
+    fixture = a_logged_fixture()
+    await fixture.add()
+    await fixture.tick()
+    assert {line.facts["origin"] for line in governor_lines(fixture)} == {"cadenza"}

@@ -1,6 +1,7 @@
 """Leases are renewed while a run goes on; one that is lost stops the run here."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from tests.scheduling.worker.worker_fixtures import MINUTE, ConcurrencyCounter, 
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import Claim, RunStatus
+from cadenza.engine.worker.execute import Executor
+from cadenza.ports.access import QuotaAnswer, QuotaRequest
 
 LEASE = 3_000
 
@@ -154,7 +157,9 @@ async def test_an_endpoint_whose_workers_keep_dying_is_paused_after_three_times(
         fixture.clock.jump(LEASE)
         await fixture.sweeper.sweep()
     paused = (await fixture.endpoint()).pause_reason
-    assert paused == ("abandoned 3 times in a row" if times == 3 else None)
+    assert paused == (
+        "its process died 3 times while it ran alone; resume it when that is mended" if times == 3 else None
+    )
 
 
 async def test_a_run_settled_while_its_lease_was_being_renewed_is_not_called_lost() -> None:
@@ -188,3 +193,59 @@ async def test_a_run_whose_lease_ran_out_unrenewed_is_stopped_before_another_wor
     async with RunningWorker(fixture), RunningWorker(other):
         await fixture.clock.advance(10_000)
         assert counter.most == 1
+
+
+class Freezing:
+    """A quota that takes its time to answer: meanwhile the process is frozen."""
+
+    def __init__(self, freeze: Callable[[], None]) -> None:
+        self._freeze = freeze
+
+    async def check(self, requests: Sequence[QuotaRequest]) -> list[QuotaAnswer]:
+        self._freeze()
+        return [QuotaAnswer() for _ in requests]
+
+
+class Monotonic:
+    """A stopwatch that a test moves."""
+
+    def __init__(self) -> None:
+        self.ms = 0.0
+
+    def elapsed_ms(self) -> float:
+        return self.ms
+
+
+@pytest.mark.parametrize("by", ["wall", "stopwatch"])
+async def test_a_worker_that_was_frozen_beyond_its_lease_dispatches_nothing_of_it(by: str) -> None:
+    fixture, stopwatch = on_manual_clock(lease_ms=LEASE), Monotonic()
+    await fixture.add("first", in_ms=100)
+    await fixture.add("second", in_ms=100)
+
+    def freeze() -> None:
+        if by == "wall":
+            fixture.clock.jump(LEASE)
+        else:
+            stopwatch.ms += LEASE
+
+    executor = Executor(dispatcher=fixture.dispatcher, quota=Freezing(freeze), clock=fixture.clock)
+    async with RunningWorker(fixture, executor=executor, stopwatch=stopwatch) as running:
+        await fixture.clock.advance(100)
+        assert fixture.dispatcher.names() == []
+        assert running.loop.in_flight == 0
+        await fixture.clock.advance(LEASE / 6)
+        assert "leases ran out before their runs could start" in fixture.log.events("warning")
+
+
+async def test_a_lease_that_holds_by_both_clocks_is_dispatched() -> None:
+    fixture, stopwatch = on_manual_clock(lease_ms=LEASE), Monotonic()
+    await fixture.add(in_ms=100)
+
+    def freeze() -> None:
+        fixture.clock.jump(LEASE - 1)
+        stopwatch.ms += LEASE - 1
+
+    executor = Executor(dispatcher=fixture.dispatcher, quota=Freezing(freeze), clock=fixture.clock)
+    async with RunningWorker(fixture, executor=executor, stopwatch=stopwatch):
+        await fixture.clock.advance(100)
+        assert fixture.dispatcher.names() == ["endpoint"]

@@ -9,6 +9,7 @@ from tests.scheduling.worker.call_recorder import Hook, once
 from tests.scheduling.worker.running_worker import RunningWorker, on_manual_clock, other_tasks
 from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
+from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Cron, Every
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
@@ -152,8 +153,8 @@ async def test_what_comes_due_sooner_than_claims_are_gathered_is_claimed_at_its_
 
 
 async def test_a_full_claim_does_not_ask_what_is_due_next() -> None:
-    fixture = on_manual_clock(claim_limit=5, concurrency=20)
-    for number in range(20):
+    fixture = on_manual_clock(claim_limit=1, concurrency=4)
+    for number in range(4):
         await fixture.add(f"endpoint-{number}")
         fixture.takes(MINUTE, f"endpoint-{number}")
     async with RunningWorker(fixture):
@@ -197,6 +198,21 @@ async def test_what_is_held_back_by_jitter_starts_once_though_the_store_is_told_
     async with RunningWorker(fixture, jitter_ms=10_000, poll_ms=1_000):
         await fixture.clock.advance(45_000)
         assert fixture.store.calls["start"] >= 2
+        assert len(fixture.dispatcher.executed) == 1
+
+
+async def unavailable() -> None:
+    raise Unavailable("the database does not answer")
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_what_is_held_back_by_jitter_starts_though_the_store_could_not_be_told(moment: str) -> None:
+    """It would be held, and its lease renewed, for ever."""
+    fixture = on_manual_clock()
+    await fixture.add(baseline=Cron("0 0 * * *"), next_source=Source.BASELINE_CRON)
+    getattr(fixture.store, moment)["start"] = once(unavailable)
+    async with RunningWorker(fixture, jitter_ms=10_000, poll_ms=1_000):
+        await fixture.clock.advance(MINUTE)
         assert len(fixture.dispatcher.executed) == 1
 
 

@@ -188,7 +188,7 @@ async def test_a_clock_that_jumps_ahead_is_noticed_by_the_next_look() -> None:
 async def test_what_another_worker_is_just_claiming_makes_no_busy_loop() -> None:
     fixture = on_manual_clock()
 
-    async def long_ago(_: object) -> datetime:
+    async def long_ago(*_: object, **__: object) -> datetime:
         return NEW_YEAR
 
     fixture.store.port.endpoints.next_due = long_ago

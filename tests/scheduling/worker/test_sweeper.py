@@ -3,6 +3,7 @@
 from datetime import datetime
 
 import pytest
+from tests.scheduling.worker.call_recorder import once
 from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.adapters.cron import CronsimCron
@@ -10,6 +11,7 @@ from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.settle import FOREVER
+from cadenza.ports.telemetry import ENDPOINT_PAUSED, ENDPOINT_SUSPECTED
 
 LEASE = 3_000
 
@@ -45,6 +47,20 @@ async def test_a_lease_is_swept_at_its_end_and_not_before() -> None:
     assert await fixture.sweeper.sweep() == []
     fixture.clock.jump(1)
     assert len(await fixture.sweeper.sweep()) == 1
+
+
+async def test_a_lease_that_was_taken_after_the_clock_was_set_back_is_not_swept() -> None:
+    fixture = WorkerFixture(lease_ms=LEASE)
+    await fixture.add()
+    await abandoned(fixture)
+
+    async def set_clock_back_and_claim() -> None:
+        fixture.clock.jump(-LEASE)
+        assert await fixture.claim(1)
+
+    fixture.store.after["sweep"] = once(set_clock_back_and_claim)
+    assert len(await fixture.sweeper.sweep()) == 1
+    assert (await fixture.endpoint()).lease is not None
 
 
 async def test_what_was_claimed_ahead_and_not_started_has_not_run() -> None:
@@ -96,3 +112,16 @@ async def test_an_outage_between_two_batches_is_the_callers_to_survive() -> None
         await fixture.sweeper.sweep()
     fixture.store.restore("sweep")
     assert len(await fixture.sweeper.sweep()) == 1
+
+
+async def test_operators_are_told_of_suspects_and_of_a_pause_for_good() -> None:
+    fixture = WorkerFixture(lease_ms=LEASE)
+    await fixture.add()
+    for _ in range(3):
+        await fixture.lose()
+    told = [
+        event for event in fixture.telemetry.events if event.name in (ENDPOINT_SUSPECTED, ENDPOINT_PAUSED)
+    ]
+    assert [event.metadata.get("trial") for event in told] == ["alone", "quiet", None]
+    assert told[-1].name == ENDPOINT_PAUSED
+    assert told[-1].metadata["reason"] == (await fixture.endpoint()).pause_reason

@@ -9,6 +9,7 @@ from tests.scheduling.worker.call_recorder import once
 from tests.scheduling.worker.running_worker import RunningWorker, on_manual_clock, other_tasks
 from tests.scheduling.worker.worker_fixtures import MINUTE, SUCCESS, ConcurrencyCounter, WorkerFixture
 
+from cadenza.domain.access.places import places_for
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.policy import Misfire, Policy
@@ -76,7 +77,7 @@ async def test_a_loop_runs_as_many_at_a_time_as_allowed(concurrency: int) -> Non
         fixture.dispatcher.on(f"endpoint-{number}", counter)
     async with RunningWorker(fixture):
         await fixture.clock.advance(MINUTE - 1)
-    assert counter.most == concurrency
+    assert counter.most == places_for(0, free=concurrency)
     assert len(fixture.dispatcher.executed) == 20
 
 
@@ -122,7 +123,9 @@ async def test_an_endpoint_that_cannot_be_planned_is_paused_and_does_not_block_i
     odd, even = await fixture.endpoint("odd"), await fixture.endpoint("even")
     assert (odd.pause_reason, odd.paused_until) == ("it cannot be planned: five fields, please", FOREVER)
     assert (odd.lease, even.next_run_at) == (None, fixture.at(MINUTE))
-    assert "an endpoint cannot be planned and is paused" in fixture.log.events("warning")
+    told = {line.event: line.facts for line in fixture.log.lines}
+    ids = told["an endpoint cannot be planned and is paused"]
+    assert {"tenant_id", "job_id", "endpoint_id", "run_id"} <= ids.keys()
 
 
 async def test_the_run_of_an_endpoint_that_cannot_be_planned_is_still_closed() -> None:
@@ -147,7 +150,8 @@ async def test_a_lost_lease_is_logged_as_a_warning_and_changes_nothing() -> None
     run, after = await fixture.only_run(), await fixture.endpoint()
     assert (run.status, after.failure_count) == (RunStatus.ABANDONED, 1)
     (line,) = [line for line in fixture.log.lines if "a lease was lost" in line.event]
-    assert (line.level, line.facts) == ("warning", {"endpoint_id": "endpoint", "run_id": run.id})
+    ids = {"tenant_id": "default", "job_id": "default", "endpoint_id": "endpoint", "run_id": run.id}
+    assert (line.level, line.facts) == ("warning", ids)
 
 
 async def test_a_hint_written_during_the_run_counts() -> None:

@@ -7,6 +7,7 @@ from tests.scheduling.worker.call_recorder import CallRecorder
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.settle import SettledRun
@@ -14,10 +15,15 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.worker.claim import Claimer
+from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.functions import FunctionDeclarations
-from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
+from cadenza.engine.worker.held_claims import HeldClaims
+from cadenza.engine.worker.loop import WorkerLoop
+from cadenza.engine.worker.places import WorkerPlaces
 from cadenza.engine.worker.sweeper import Sweeper
+from cadenza.engine.worker.worker_settings import WorkerSettings
+from cadenza.ports.clock import Stopwatch
 from cadenza.ports.dispatcher import CanRun
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
@@ -44,7 +50,8 @@ class WorkerFixture:
         self.telemetry = FakeTelemetry()
         around = self._around()
         self.sweeper = Sweeper(**around)
-        self.steering = Steering(store=around["store"], clock=self.clock, cron=self.cron)
+        jitter_ms = settings.get("jitter_ms", 0)
+        self.steering = Steering(store=around["store"], clock=self.clock, cron=self.cron, jitter_ms=jitter_ms)
         self.executor = Executor(dispatcher=self.dispatcher, quota=self._any(self.asked), clock=self.clock)
         self._settings = settings
         self.worker = self.loop()
@@ -56,6 +63,12 @@ class WorkerFixture:
 
     def _around(self) -> dict[str, Any]:
         return {"store": self.store.endpoints, "clock": self.clock, "cron": self.cron, "log": self.log}
+
+    async def lose(self) -> None:
+        """Claim one as a worker that dies, and sweep what it had in flight, with events."""
+        await self.claim(1)
+        self.clock.jump(WorkerSettings(**self._settings).lease_ms)
+        await Sweeper(**self._around(), events=WorkerEvents(self.telemetry, self.log)).sweep()
 
     async def add(self, name: str = "endpoint", *, in_ms: int = 0, **fields: Any) -> Endpoint:
         """Store an endpoint that is due so many milliseconds from now."""
@@ -69,6 +82,7 @@ class WorkerFixture:
         executor: Executor | None = None,
         can_run: CanRun = lambda: None,
         functions: FunctionDeclarations | None = None,
+        stopwatch: Stopwatch | None = None,
         **settings: Any,
     ) -> WorkerLoop:
         """A worker's loop on this store, with the settings of the fixture and these."""
@@ -79,6 +93,7 @@ class WorkerFixture:
             settings=WorkerSettings(**(self._settings | settings)),
             can_run=can_run,
             functions=functions,
+            stopwatch=stopwatch,
             **self._around(),
         )
 
@@ -96,14 +111,16 @@ class WorkerFixture:
     async def claim(self, limit: int) -> list[Claim]:
         """Claim what is due, and leave it at that, as a worker that dies."""
         settings = WorkerSettings(**self._settings)
+        held = HeldClaims(executor=self.executor, clock=self.clock, on_capacity=lambda: None)
         claimer = Claimer(
             store=self.store.endpoints,
+            places=WorkerPlaces(held, WorkerSettings(concurrency=limit, claim_limit=limit)),
             can_run=lambda: None,
             clock=self.clock,
             ahead_ms=settings.claim_ahead_ms,
             lease_ms=settings.lease_ms,
         )
-        return await claimer.claim(limit)
+        return await claimer.claim(ClaimShares(limit))
 
     async def endpoint(self, name: str = "endpoint") -> Endpoint:
         """The endpoint as it is stored now."""

@@ -19,6 +19,8 @@ class Scope(StrEnum):
 
 
 RANK = {scope: rank for rank, scope in enumerate(Scope)}
+INCLUDED_IN = {scope: frozenset(own for own in Scope if RANK[own] >= RANK[scope]) for scope in Scope}
+"""The scopes that include a scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,8 @@ class ApiKey:
     expires_at: datetime | None = None
     user_id: str | None = None
     """The only user that it acts for; None for a key of the tenant itself."""
+    made_by: str | None = None
+    """The key with which this token of a user was made, and with which it ends."""
 
     def __post_init__(self) -> None:
         convert_to_utc(self, "created_at", "expires_at")
@@ -53,6 +57,20 @@ class OnBehalfOf(NamedTuple):
     may_schedule: bool = True
 
 
+KEY = "key:"
+
+
+class Surface(StrEnum):
+    """Where a request came from; commands and MCP programs tell it to a server themselves."""
+
+    REST = "rest"
+    CLI = "cli"
+    MCP = "mcp"
+    DASHBOARD = "dashboard"
+    AGENT = "agent"
+    PROGRAM = "program"
+
+
 class Caller(NamedTuple):
     """Who sends a request: the tenant, the scopes, and the origin under which changes are recorded."""
 
@@ -61,12 +79,32 @@ class Caller(NamedTuple):
     origin: str
     on_behalf_of: OnBehalfOf | None = None
     """Set for a caller that acts for one user alone."""
+    name: str | None = None
+    """The name of its key, if it has one."""
+    surface: Surface = Surface.REST
 
     def may(self, scope: Scope) -> bool:
         """Whether one of its scopes includes this one."""
-        return any(RANK[own] >= RANK[scope] for own in self.scopes)
+        return not self.scopes.isdisjoint(INCLUDED_IN[scope])
 
     def must(self, scope: Scope) -> None:
         """Raise NotAllowed without this scope."""
         if not self.may(scope):
             raise NotAllowed(f"This needs a key with the scope {scope}.")
+
+
+def caller_of(key: ApiKey) -> Caller:
+    """The caller with a key."""
+    on_behalf_of = None if key.user_id is None else OnBehalfOf(key.user_id)
+    return Caller(key.tenant_id, key.scopes, origin_of(key.id), on_behalf_of, key.name)
+
+
+def origin_of(key_id: str) -> str:
+    """The origin under which the changes of a key's holder are recorded."""
+    return f"{KEY}{key_id}"
+
+
+def key_id_of(origin: str) -> str | None:
+    """The key of an origin; None if it is not that of a key's holder."""
+    before, found, key_id = origin.rpartition(KEY)
+    return key_id if found and before[-1:] in ("", ":") else None

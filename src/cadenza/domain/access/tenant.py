@@ -13,6 +13,7 @@ from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import check_count, check_duration_ms
+from cadenza.domain.wording import duration_in_words
 
 MOST = 2**53
 COUNTED = (
@@ -55,19 +56,25 @@ class Limits:
         if least is None:
             return endpoint
         if isinstance(endpoint.baseline, Every) and endpoint.baseline.interval_ms < least:
-            raise InvalidRequest(f"An interval may not be shorter than {least} ms here.", "baseline")
+            raise InvalidRequest(
+                f"An interval may not be shorter than {duration_in_words(least)} here.", "baseline"
+            )
         guard = endpoint.guard
         if guard.min_interval_ms is None:
             return evolve(endpoint, guard=_guard_from(least, guard))
         if guard.min_interval_ms < least:
-            raise InvalidRequest(f"min_interval_ms may not be less than {least} here.", "guard")
+            raise _too_short("min_interval_ms", least)
         return endpoint
 
 
 def _guard_from(least: int, guard: Guard) -> Guard:
     if guard.max_interval_ms is not None and guard.max_interval_ms < least:
-        raise InvalidRequest(f"max_interval_ms may not be less than {least} here.", "guard")
+        raise _too_short("max_interval_ms", least)
     return Guard(least, guard.max_interval_ms)
+
+
+def _too_short(field: str, least: int) -> InvalidRequest:
+    return InvalidRequest(f"{field} may not be less than {duration_in_words(least)} here.", f"guard.{field}")
 
 
 NO_LIMITS = Limits()
@@ -117,7 +124,7 @@ def next_month(moment: datetime) -> datetime:
 
 def too_many(most: int) -> LimitReached:
     """The error for a tenant that has as many endpoints as it may."""
-    return LimitReached(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")
+    return LimitReached(f"There may be at most {most:,} endpoints: delete one, or ask for a higher limit.")
 
 
 CHARGED = (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED)

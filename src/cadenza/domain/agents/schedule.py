@@ -11,6 +11,7 @@ from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Cron, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
+from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.target import PromptTarget
 
@@ -45,6 +46,8 @@ class Schedule(NamedTuple):
     """Whether it will fire again; false for one that is finished or disabled."""
     may_schedule: bool
     created_at: datetime | None
+    paused: bool
+    """Whether it waits to be resumed."""
 
 
 def belongs_to(endpoint: Endpoint, user: UserKey) -> bool:
@@ -89,6 +92,7 @@ def schedule_of(endpoint: Endpoint) -> Schedule:
         enabled=is_active(endpoint),
         may_schedule=target.may_schedule,
         created_at=endpoint.created_at,
+        paused=endpoint.paused_until is not None,
     )
 
 
@@ -96,6 +100,21 @@ def with_first_fire(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> En
     """A new schedule with its first firing planned."""
     plan = plan_next_run(now, endpoint, cron)
     return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
+
+
+def resumed(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> Endpoint:
+    """A paused schedule with its next firing planned; one that fires once, and could not, fires at once.
+
+    One that is not paused stays as it is.
+    """
+    if not endpoint.paused(now):
+        return endpoint
+    opened = evolve(endpoint, paused_until=None, pause_reason=None, pause_origin=None)
+    if isinstance(endpoint.baseline, Once):
+        moment = max(now, endpoint.baseline.at)
+    else:
+        moment = plan_next_run(now, opened, cron).next_run_at or now
+    return evolve(opened, next_run_at=moment, next_source=Source.RESUME)
 
 
 def next_fires(endpoint: Endpoint, cron: CronClock, most: int = SHOWN_FIRES) -> list[datetime]:

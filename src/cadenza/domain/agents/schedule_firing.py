@@ -75,4 +75,4 @@ def _attempts(completion: Completion) -> str:
     claim, outcome, _ = completion
     attempts = f": {claim.attempt} attempts failed" if claim.attempt > 1 else ""
     stays_paused = outcome.status is RunStatus.ABANDONED and not isinstance(claim.endpoint.baseline, Once)
-    return f"{attempts}. It is paused: delete it, and make it anew." if stays_paused else f"{attempts}."
+    return f"{attempts}. It is paused: resume it, or delete it." if stays_paused else f"{attempts}."

@@ -24,8 +24,8 @@ def refuse_schedule(endpoint: Endpoint) -> None:
     """Conflict if the endpoint is an agent schedule."""
     if is_schedule(endpoint):
         raise Conflict(
-            f"{endpoint.id} is a schedule of a user: delete it with delete_schedule, and make another with"
-            " create_schedule."
+            f"{endpoint.id} is a schedule of a user: delete it with `delete_schedule`, and make another"
+            " with `create_schedule`."
         )
 
 
@@ -33,15 +33,15 @@ def refuse_schedules_job(job_id: str | None) -> None:
     """Conflict if the job is the one of the agent schedules."""
     if job_id == SCHEDULES_JOB:
         raise Conflict(
-            f"The job {SCHEDULES_JOB} holds the schedules of users: only create_schedule and delete_schedule"
-            " change it."
+            f"The job {SCHEDULES_JOB} holds the schedules of users: only `create_schedule`,"
+            " `resume_schedule` and `delete_schedule` change it."
         )
 
 
 def refuse_new_schedule(endpoint: Endpoint) -> None:
     """InvalidRequest for a prompt, Conflict for an endpoint in the job of the agent schedules."""
     if is_schedule(endpoint):
-        raise InvalidRequest("A prompt is sent by a schedule: make it with create_schedule.", "target")
+        raise InvalidRequest("A prompt is sent by a schedule: make it with `create_schedule`.", "target")
     refuse_schedules_job(endpoint.job_id)
 
 

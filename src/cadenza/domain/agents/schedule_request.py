@@ -229,7 +229,7 @@ def admit_schedule(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits,
     most = limits.schedules_per_user
     if most is not None and len(active) >= most:
         raise LimitReached(
-            f"The user has {len(active)} active schedules, and may have {most}: delete one first."
+            f"The user has {len(active):,} active schedules, and may have {most:,}: delete one first."
         )
     _check_interval(new, limits.schedule_min_interval_ms, cron)
     _check_fires([new, *active], limits.schedule_fires_per_day, cron)
@@ -247,9 +247,9 @@ def same_request(one: Endpoint, other: Endpoint) -> bool:
 def daily_limit_reached(fires: int, tokens: int, *, limits: Limits) -> str | None:
     """The daily limit that a user has reached, as a sentence; None if there is none."""
     if limits.schedule_fires_per_day is not None and fires >= limits.schedule_fires_per_day:
-        return f"the user's schedules have fired {fires} times today"
+        return f"the user's schedules have fired {fires:,} times today"
     if limits.schedule_tokens_per_day is not None and tokens >= limits.schedule_tokens_per_day:
-        return f"the user's turns have spent {tokens} tokens today"
+        return f"the user's turns have spent {tokens:,} tokens today"
     return None
 
 
@@ -279,6 +279,6 @@ def _check_fires(schedules: Sequence[Endpoint], most: int | None, cron: CronCloc
         total += len(fires_in_a_day(one, cron, most=most - total + 1))
         if total > most:
             raise LimitReached(
-                f"With this one, the user's schedules would fire more than {most} times a day: make it fire"
+                f"With this one, the user's schedules would fire more than {most:,} times a day: make it fire"
                 " less often, or delete another."
             )

@@ -109,6 +109,18 @@ def recovery_alert(facts: Facts, now: datetime, *, most: int) -> Alert | None:
     )
 
 
+def pause_alert(facts: Facts, now: datetime) -> Alert:
+    """An endpoint that was paused for good; it says why, and what the way back is."""
+    return Alert(
+        key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:paused",
+        kind=AlertKind.ENDPOINT,
+        state=AlertState.BEGUN,
+        text=f"Endpoint {facts['endpoint_id']} is paused for good: {facts['reason']}",
+        raised_at=now,
+        facts=facts,
+    )
+
+
 def quota_alert(facts: Facts, now: datetime) -> Alert | None:
     """The highest level of a month's quota that is reached; each is alerted once a month."""
     percent = quota_level(int(facts["spent"]), int(facts["limit"]))

@@ -9,8 +9,9 @@ from cadenza.domain.scheduling.due import opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.nudge import not_before_quota
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.steer import not_before_quota, without_stale_hints
+from cadenza.domain.scheduling.steer import without_stale_hints
 
 MS = timedelta(milliseconds=1)
 MOST_FIRES = 1_000

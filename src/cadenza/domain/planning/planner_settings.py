@@ -6,10 +6,11 @@ from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_values import JSON_PATH
-from cadenza.domain.validation import check_text
+from cadenza.domain.validation import check_count, check_text
 
 MOST_WATCHED = 16
 LEAST_RUNS, MOST_RUNS = 0.01, 3_600_000
+DEFAULT_PAUSE_MINUTES, MOST_PAUSE_MINUTES = 4 * 60, 366 * 24 * 60
 
 
 class Learning(StrEnum):
@@ -33,11 +34,15 @@ class Planning:
     runs_per_hour: float | None = None
     """The learning planner's budget, shared within the job; if None, the runs of the baseline."""
 
+    max_pause_minutes: int = DEFAULT_PAUSE_MINUTES
+    """For how long models and the learning planner may put off its next run, whatever they call."""
+
     def __post_init__(self) -> None:
         if self.learning not in list(Learning):
             raise InvalidRequest(f"learning must be one of {', '.join(Learning)}.", "learning")
         object.__setattr__(self, "learning", Learning(self.learning))
         object.__setattr__(self, "watch", _watched(self.watch))
+        check_count("max_pause_minutes", self.max_pause_minutes, least=0, most=MOST_PAUSE_MINUTES)
         object.__setattr__(self, "runs_per_hour", _budget(self.runs_per_hour))
 
 

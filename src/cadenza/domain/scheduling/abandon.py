@@ -1,13 +1,28 @@
-"""What ends without a claim: runs whose lease ran out, expired hints, functions that no process declares."""
+"""What ends without a claim: runs of processes that died, expired hints, functions that no process declares.
 
+What was in flight when a process died is suspected of having ended it. Suspects are started again apart from
+each other, until they end well, or one has died alone so often that it must be the culprit.
+"""
+
+from collections.abc import Iterable
 from datetime import datetime
+from enum import StrEnum
 
 from cadenza.domain.scheduling.due import due
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus, SkippedSlot
+from cadenza.domain.scheduling.run import (
+    Claim,
+    Completion,
+    Outcome,
+    ProcessDeath,
+    Run,
+    RunStatus,
+    SkippedSlot,
+)
 from cadenza.domain.scheduling.steer import ChangedEndpoint, replan, without_one_shot_of, without_stale_hints
+from cadenza.domain.scheduling.target import CALLABLE, requirement
 
 
 def sweep_at(endpoint: Endpoint) -> datetime | None:
@@ -21,7 +36,7 @@ def sweep_at(endpoint: Endpoint) -> datetime | None:
     return None if will_run_first else hint.expires_at
 
 
-def abandonment(endpoint: Endpoint, run: Run, now: datetime) -> Completion:
+def abandonment(endpoint: Endpoint, run: Run, death: ProcessDeath, now: datetime) -> Completion:
     """The completion of a run whose lease ran out."""
     assert endpoint.lease is not None, "only a lease can run out"
     claim = Claim(
@@ -36,7 +51,85 @@ def abandonment(endpoint: Endpoint, run: Run, now: datetime) -> Completion:
         lease_until=endpoint.lease.until,
         started_at=run.started_at,
     )
-    return Completion(claim, Outcome(RunStatus.ABANDONED, error="its worker let the lease run out"), now)
+    outcome = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out", death=death)
+    return Completion(claim, outcome, now)
+
+
+DEATHS_ALONE = 3
+"""How often a process must die with an endpoint alone; the last time with nothing else in flight."""
+DEATHS_IN_COMPANY = 6
+"""The same where nothing else in flight cannot be had, because other runs of the process take too long."""
+NO_SUSPICION: dict[str, int] = {"abandoned_count": 0, "abandoned_alone_count": 0}
+
+
+class Trial(StrEnum):
+    """How a suspect is started again."""
+
+    FEW = "few"
+    """Beside few other suspects."""
+    ALONE = "alone"
+    """Beside no other suspect."""
+    QUIET = "quiet"
+    """Beside nothing at all, if the process comes to rest in time."""
+
+
+TRIAL_WORDS = {
+    Trial.FEW: "beside few other suspects",
+    Trial.ALONE: "beside no other suspect",
+    Trial.QUIET: "with nothing else in its process",
+}
+
+
+def is_suspect(endpoint: Endpoint) -> bool:
+    """Was it in flight when a process died, and has not ended since?"""
+    return endpoint.abandoned_count > 0
+
+
+def trial_of(endpoint: Endpoint) -> Trial:
+    """How a suspect is tried next: the more deaths it was part of, the farther from others."""
+    if endpoint.abandoned_alone_count >= DEATHS_ALONE - 1:
+        return Trial.QUIET
+    if endpoint.abandoned_alone_count or endpoint.abandoned_count > 1:
+        return Trial.ALONE
+    return Trial.FEW
+
+
+def requirement_of(endpoint: Endpoint) -> str:
+    """What a worker must have to run an endpoint: what its target requires and, for a suspect, a trial."""
+    required = requirement(endpoint.target)
+    return f"{trial_of(endpoint)}:{required}" if endpoint.abandoned_count else required
+
+
+def tried_requirements(required: Iterable[str], *trials: Trial) -> list[str]:
+    """The requirements of suspects that are tried so, given those of their targets."""
+    return [f"{trial}:{one}" for trial in trials for one in required]
+
+
+def function_of(required: str) -> str | None:
+    """The name of the function in a requirement; None if it requires none."""
+    _, is_function, name = required.partition(CALLABLE)
+    return name if is_function else None
+
+
+def died_alone(endpoint: Endpoint, death: ProcessDeath) -> bool:
+    """Can nothing else have ended the process? Before its last trial, only suspects count as something."""
+    if death.in_flight <= 1:
+        return True
+    return is_suspect(endpoint) and death.suspects <= 1
+
+
+def suspicion_after(endpoint: Endpoint, completion: Completion) -> dict[str, int]:
+    """What was in flight when its process died is suspected; what waited for its moment is not."""
+    if completion.claim.started_at is None:
+        return {}
+    alone = endpoint.abandoned_alone_count + died_alone(endpoint, completion.outcome.death)
+    return {"abandoned_count": endpoint.abandoned_count + 1, "abandoned_alone_count": alone}
+
+
+def is_culprit(endpoint: Endpoint, death: ProcessDeath) -> bool:
+    """Has it, this death included, died alone so often that it must be what ends its processes?"""
+    proven = endpoint.abandoned_alone_count >= DEATHS_ALONE and death.in_flight <= 1
+    return proven or endpoint.abandoned_alone_count >= DEATHS_IN_COMPANY
 
 
 def tidy(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
@@ -60,8 +153,8 @@ def retire(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
     return ChangedEndpoint(without_one_shot_of(slot, retired), (passed,))
 
 
-def bring_back(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> ChangedEndpoint:
+def bring_back(endpoint: Endpoint, *, now: datetime, cron: CronClock, jitter_ms: int = 0) -> ChangedEndpoint:
     """Plan a retired endpoint anew: an interval that passed meanwhile is due at once."""
     if not endpoint.retired:
         return ChangedEndpoint(endpoint)
-    return ChangedEndpoint(replan(evolve(endpoint, next_source=Source.FIRST), now, cron))
+    return ChangedEndpoint(replan(evolve(endpoint, next_source=Source.FIRST), now, cron, jitter_ms))

@@ -9,6 +9,7 @@ from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import iso, milliseconds
 
 AT_ONCE = timedelta(0)
+JOB_NOT_ACTIVE = "its job is not active"
 
 
 def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
@@ -16,7 +17,7 @@ def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
     for closed, words in (
         (endpoint.archived, "archived"),
         (not endpoint.enabled, "disabled"),
-        (not endpoint.job_active, "its job is not active"),
+        (not endpoint.job_active, JOB_NOT_ACTIVE),
         (endpoint.retired, "retired, because no program declares its function"),
     ):
         if closed:
@@ -115,4 +116,4 @@ SKIP = Misfire.SKIP
 def misfired(claim: Claim, now: datetime) -> bool:
     """Is it later than its grace allows, and does its owner want it skipped then?"""
     policy = claim.endpoint.policy
-    return policy.misfire is SKIP and now - claim.due_at > milliseconds(policy.misfire_grace_ms)
+    return policy.misfire is SKIP and now - claim.planned_at > milliseconds(policy.misfire_grace_ms)

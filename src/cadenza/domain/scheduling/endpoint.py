@@ -1,8 +1,8 @@
 """An endpoint: what it does, when it should run, its state, and the job it belongs to."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,12 +12,17 @@ from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
 from cadenza.domain.scheduling.hint import (
     INTERVAL,
+    JOB_PAUSE,
     ONE_SHOT,
     PAUSE,
+    HintKind,
     HintMode,
     InForce,
     IntervalHint,
     OneShotHint,
+    Rank,
+    rank_of,
+    why_not_applied,
 )
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard, Policy
@@ -44,7 +49,7 @@ PARTS: tuple[tuple[str, Any], ...] = (
     ("interval_hint", IntervalHint | None),
     ("one_shot_hint", OneShotHint | None),
 )
-COUNTS = ("failure_count", "abandoned_count", "missed_slots")
+COUNTS = ("failure_count", "abandoned_count", "abandoned_alone_count", "missed_slots")
 MOST = 2**31 - 1
 MOMENTS = ("created_at", "paused_until", "last_run_at", "next_run_at", "skipped_at", "quota_opens_at")
 
@@ -115,6 +120,9 @@ class Endpoint:
     quota_opens_at: datetime | None = None
     failure_count: int = 0
     abandoned_count: int = 0
+    """How often in a row its process died while it was in flight."""
+    abandoned_alone_count: int = 0
+    """How often it was alone then."""
     lease: Lease | None = None
 
     def __post_init__(self) -> None:
@@ -155,6 +163,11 @@ class Endpoint:
         return not self.archived and self.next_source is not Source.FINISHED
 
     @property
+    def switched_on(self) -> bool:
+        """Is it enabled, in a job that is active, and not deleted?"""
+        return self.enabled and self.job_active and not self.archived
+
+    @property
     def retired(self) -> bool:
         """Is nothing planned for it because no process declares its function?"""
         return self.next_source is Source.RETIRED
@@ -175,7 +188,7 @@ class Endpoint:
             found.append(InForce(PAUSE, self.pause_origin, self.paused_until))
         if interval is not None and interval.fresh(now):
             found.append(InForce(INTERVAL, interval.origin, interval.expires_at))
-        if one_shot is not None and one_shot.fresh(now) and not one_shot.served(self.last_run_at):
+        if one_shot is not None and one_shot.fresh(now) and not one_shot.served(self.last_run_at, now):
             found.append(InForce(ONE_SHOT, one_shot.origin, one_shot.expires_at))
         return found
 
@@ -242,10 +255,39 @@ class Job:
     created_at: datetime | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
     """What its owner keeps beside it, such as a team or a runbook; the scheduler does not read it."""
+    pause_origin: str | None = None
+    """Who switched it off."""
 
     def __post_init__(self) -> None:
         convert_to_utc(self, "created_at")
         check_metadata(self.metadata)
+
+    def in_force(self) -> list[InForce]:
+        """The pause of all its endpoints, while it is not active."""
+        return [] if self.active else [InForce(JOB_PAUSE, self.pause_origin, None)]
+
+    def switched(self, origin: str, *, active: bool) -> "Job":
+        """The job, switched on or off; whoever switched it off keeps lower ranks from switching it on."""
+        return replace(self, active=active, pause_origin=None if active else origin)
+
+
+def why_job_stays(
+    job: Job, endpoints: Iterable[Endpoint], kind: HintKind, origin: str, now: datetime
+) -> str | None:
+    """What of a higher rank keeps a call from pausing or resuming a job; None if it may act.
+
+    1. A job that a higher rank has paused stays paused.
+    2. A pause does not silence a higher rank's fresh hint on one of its endpoints.
+    3. A model does not pause a job at all, as that lasts until somebody resumes it.
+    """
+    in_force = job.in_force()
+    if kind is HintKind.PAUSE:
+        hints = (one for endpoint in endpoints for one in endpoint.in_force(now))
+        in_force += [one for one in hints if one.what is not PAUSE]
+    outranked = why_not_applied(in_force, kind, origin)
+    if outranked is None and kind is HintKind.PAUSE and rank_of(origin) <= Rank.LLM:
+        return "a model pauses no job, only its endpoints and for a while"
+    return outranked
 
 
 def check_metadata(metadata: Any) -> None:
@@ -253,4 +295,6 @@ def check_metadata(metadata: Any) -> None:
     if not isinstance(metadata, dict):
         raise InvalidRequest("metadata must be a JSON object.", "metadata")
     if (size := json_size("metadata", metadata, deepest=DEEPEST_METADATA)) > LONGEST_METADATA:
-        raise InvalidRequest(f"metadata has {size} bytes; at most {LONGEST_METADATA} are taken.", "metadata")
+        raise InvalidRequest(
+            f"metadata has {size:,} bytes; at most {LONGEST_METADATA:,} are taken.", "metadata"
+        )

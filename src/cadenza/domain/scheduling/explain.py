@@ -1,29 +1,32 @@
 """Why the next run is when it is, in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, assert_never
 
+from cadenza.domain.planning.planner_limits import why_kept_off, why_not_switched
+from cadenza.domain.scheduling.abandon import TRIAL_WORDS, is_suspect, trial_of
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.scheduling.due import closed_gate, opens_at
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.due import JOB_NOT_ACTIVE, closed_gate, opens_at
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, plan_next_run
-from cadenza.domain.scheduling.hint import HintKind, HintMode, origin_text, why_not_applied
-from cadenza.domain.scheduling.plan import Plan, Source
+from cadenza.domain.scheduling.hint import HintKind, HintMode, InForce, origin_text, why_not_applied
+from cadenza.domain.scheduling.plan import Candidate, Plan, Source
 from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.settle import given_up
 from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.domain.validation import iso, milliseconds
+from cadenza.domain.wording import interval_in_words, span_in_words
 
-UNITS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
 SOURCE_REASONS = {
     Source.BASELINE_CRON: "its cron line says so",
-    Source.BASELINE_INTERVAL: "that is one baseline interval after its last run",
+    Source.BASELINE_INTERVAL: "its baseline interval is over then",
     Source.BASELINE_ONCE: "that is the moment it was made for",
     Source.AI_INTERVAL: "an interval hint sets its pace",
     Source.AI_ONESHOT: "a one-shot hint asks for this moment",
     Source.CLAMPED_MIN: "its guard allows no sooner run",
     Source.CLAMPED_MAX: "its guard allows no later run",
-    Source.PAUSED: "it is paused until then",
+    Source.PAUSED: "its pause is over by then",
     Source.FINISHED: "it has done what it was made for",
     Source.FIRST: "it was created to start at once",
     Source.MANUAL: "a run was asked for",
@@ -32,6 +35,15 @@ SOURCE_REASONS = {
     Source.QUOTA: "its tenant's quota opens then",
     Source.RETIRED: "no program declares its function; it comes back with the first one that does",
 }
+STORED_LATER = frozenset(
+    {Source.AI_INTERVAL, Source.CLAMPED_MIN, Source.CLAMPED_MAX, Source.PAUSED, Source.RESUME}
+)
+"""What is stored later than a plan would have it."""
+
+TOLD_FOR = timedelta(hours=1)
+"""How long an explanation tells of a call that was not applied."""
+UNDECLARED_AFTER = timedelta(minutes=3)
+"""A program that runs declares its functions every minute."""
 
 
 class Explanation(NamedTuple):
@@ -46,7 +58,7 @@ class Explanation(NamedTuple):
     gate: str | None
     """What keeps it from running at all."""
     plan: Plan
-    """What the governor would choose now."""
+    """What the governor would choose now, and what it was chosen from, the stored moment among it."""
     sentences: tuple[str, ...]
 
 
@@ -56,27 +68,31 @@ def explain(
     now: datetime,
     cron: CronClock,
     shadow_ms: int | None = None,
-    history: Iterable[HintRecord] = (),
+    history: Sequence[HintRecord] = (),
+    job: Job | None = None,
+    declared_at: datetime | None = None,
 ) -> Explanation:
     """Why this endpoint runs next when it does.
 
     1. The answer: when, and which rule set that moment.
-    2. What keeps it from running, if anything does.
-    3. What was weighed: baseline, hints, guard, failures.
-    4. Calls of lower ranks that what is in force now keeps from acting, from the newest of its history.
+    2. What keeps it from running, if anything does, and whether a program has its function.
+    3. What was weighed: baseline, hints, guard, failures, and whether it is a suspect.
+    4. Calls of the last hour that what is in force now, or its owner, keeps from acting.
     5. What the governor would choose now, where that differs.
     6. How often a planner in the shadow would let it run, if one has thought about it.
     """
-    plan = plan_next_run(now, endpoint, cron)
+    plan = _beside_stored(endpoint, plan_next_run(now, endpoint, cron))
     gate = closed_gate(endpoint, now)
     sentences = (
-        _answer(endpoint, now),
-        *_gate(endpoint, gate),
+        _answer(endpoint, history, now),
+        *_gate(endpoint, gate, job),
+        *_undeclared(endpoint, declared_at, now),
         f"Its baseline is {_baseline(endpoint.baseline)}.",
         *_hints(endpoint, now),
         *_guard(endpoint.effective_guard),
         *_failures(endpoint),
-        *_not_applied(endpoint, history, now),
+        *_suspicion(endpoint),
+        *_not_applied(endpoint, history, now=now, cron=cron, paused_job=job.in_force() if job else ()),
         *_now(endpoint, plan, now),
         *_shadow(shadow_ms),
     )
@@ -85,50 +101,41 @@ def explain(
     )
 
 
-def span(length: timedelta) -> str:
-    """A span as people say it: 90 seconds are 1 minute 30 seconds."""
-    left = round(length / milliseconds(1))
-    parts = []
-    for size, unit in UNITS:
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}{'' if count == 1 else 's'}")
-    if (left and len(parts) < 2) or not parts:  # noqa: PLR2004 - two parts are exact enough
-        parts.append(f"{left} ms")
-    return " ".join(parts[:2])
-
-
-def _every(interval_ms: int) -> str:
-    """An interval behind the word "every": a minute is "minute"."""
-    said = span(milliseconds(interval_ms))
-    return said.removeprefix("1 ") if said.count(" ") == 1 else said
-
-
-def _answer(endpoint: Endpoint, now: datetime) -> str:
+def _answer(endpoint: Endpoint, history: Iterable[HintRecord], now: datetime) -> str:
     name, moment = endpoint.name, endpoint.next_run_at
     if endpoint.lease is not None:
         return f"{name} is running now; its next run is planned when this one has ended."
     if moment is None:
         return f"{name} runs no more: {SOURCE_REASONS[endpoint.next_source]}."
-    because = _because(endpoint)
+    if given_up(endpoint):
+        return f"{name} is paused for good: {endpoint.pause_reason}."
+    because = _because(endpoint, history)
     if moment <= now:
-        late = f", for {span(now - moment)}" if moment < now else ""
+        late = f", for {span_in_words(now - moment)}" if now - moment >= milliseconds(1) else ""
         return f"{name} is due since {iso(moment)}{late}: {because}."
-    return f"{name} runs next at {iso(moment)}, in {span(moment - now)}: {because}."
+    return f"{name} runs next at {iso(moment)}, in {span_in_words(moment - now)}: {because}."
 
 
-def _because(endpoint: Endpoint) -> str:
+def _because(endpoint: Endpoint, history: Iterable[HintRecord]) -> str:
     """What set its next run; a hint that did is named with its origin."""
-    hint = {Source.AI_INTERVAL: endpoint.interval_hint, Source.AI_ONESHOT: endpoint.one_shot_hint}.get(
-        endpoint.next_source
-    )
     because = SOURCE_REASONS[endpoint.next_source]
-    return because if hint is None else because.replace("hint", f"hint ({origin_text(hint.origin)})")
+    kind, hint = {
+        Source.AI_INTERVAL: (HintKind.INTERVAL, endpoint.interval_hint),
+        Source.AI_ONESHOT: (HintKind.ONE_SHOT, endpoint.one_shot_hint),
+    }.get(endpoint.next_source, (None, None))
+    if hint is None:
+        return because
+    written = [one.written_at for one in history if one.kind is kind and not one.not_applied]
+    if written and endpoint.next_run_at is not None and max(written) > endpoint.next_run_at:
+        return because.replace("hint", "hint before the present one")
+    return because.replace("hint", f"hint ({origin_text(hint.origin)})")
 
 
-def _gate(endpoint: Endpoint, gate: str | None) -> list[str]:
-    if gate is None:
+def _gate(endpoint: Endpoint, gate: str | None, job: Job | None) -> list[str]:
+    if gate is None or (given_up(endpoint) and gate.startswith("paused")):
         return []
+    if gate == JOB_NOT_ACTIVE and job is not None and job.pause_origin is not None:
+        gate = f"{gate} ({origin_text(job.pause_origin)})"
     if not gate.startswith("paused"):
         return [f"Nothing runs while it stays so: {gate}."]
     by = origin_text(endpoint.pause_origin)
@@ -138,7 +145,7 @@ def _gate(endpoint: Endpoint, gate: str | None) -> list[str]:
 def _baseline(baseline: Baseline) -> str:
     match baseline:
         case Every():
-            return f"every {_every(baseline.interval_ms)}"
+            return f"every {interval_in_words(baseline.interval_ms)}"
         case Cron():
             return f"the cron line {baseline.expression} in {baseline.timezone}"
         case Once():
@@ -146,15 +153,21 @@ def _baseline(baseline: Baseline) -> str:
     assert_never(baseline)
 
 
+def _undeclared(endpoint: Endpoint, declared_at: datetime | None, now: datetime) -> list[str]:
+    if endpoint.retired or declared_at is None or now - declared_at < UNDECLARED_AFTER:
+        return []
+    return [f"No program that runs has its function: it was last declared at {iso(declared_at)}."]
+
+
 def _hints(endpoint: Endpoint, now: datetime) -> list[str]:
     sentences = []
     interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
     if interval is not None and interval.fresh(now):
         mode = "in place of the baseline" if endpoint.hint_mode is HintMode.OVERRIDE else "if that is sooner"
-        pace, end = _every(interval.interval_ms), iso(interval.expires_at)
+        pace, end = interval_in_words(interval.interval_ms), iso(interval.expires_at)
         by, why = origin_text(interval.origin), _why(interval.reason)
         sentences.append(f"An interval hint ({by}) asks for every {pace} {mode}, until {end}{why}.")
-    if one_shot is not None and one_shot.fresh(now) and not one_shot.served(endpoint.last_run_at):
+    if one_shot is not None and one_shot.fresh(now) and not one_shot.served(endpoint.last_run_at, now):
         by, why = origin_text(one_shot.origin), _why(one_shot.reason)
         sentences.append(f"A one-shot hint ({by}) asks for a run at {iso(one_shot.at)}{why}.")
     return sentences or ["No hint is active."]
@@ -164,8 +177,15 @@ def _why(reason: str | None) -> str:
     return f" ({reason})" if reason else ""
 
 
-def _not_applied(endpoint: Endpoint, newest_first: Iterable[HintRecord], now: datetime) -> list[str]:
-    """A sentence for each origin and kind, about its newest call, while something outranks it."""
+def _not_applied(
+    endpoint: Endpoint,
+    newest_first: Iterable[HintRecord],
+    *,
+    now: datetime,
+    cron: CronClock,
+    paused_job: Sequence[InForce],
+) -> list[str]:
+    """A sentence for each origin and kind, about its newest call, while it would not be applied."""
     newest: dict[tuple[str, HintKind], HintRecord] = {}
     for record in newest_first:
         newest.setdefault((record.origin, record.kind), record)
@@ -174,18 +194,25 @@ def _not_applied(endpoint: Endpoint, newest_first: Iterable[HintRecord], now: da
         f" was not applied, because {record.not_applied}."
         for record in newest.values()
         if record.not_applied
-        and why_not_applied(endpoint.in_force(now), record.kind, record.origin) is not None
+        and now - record.written_at <= TOLD_FOR
+        and (
+            why_not_applied(paused_job, record.kind, record.origin)
+            or why_kept_off(endpoint, record, now=now, cron=cron)
+            or any(one in record.not_applied for one in why_not_switched(endpoint).values())
+        )
     ]
 
 
 def _call(record: HintRecord) -> str:
     match record.kind:
         case HintKind.INTERVAL:
-            return f"A run every {_every(record.interval_ms or 0)}"
+            return f"A run every {interval_in_words(record.interval_ms or 0)}"
         case HintKind.ONE_SHOT:
             return f"A run at {iso(record.at) if record.at else 'once'}"
         case HintKind.PAUSE:
-            return f"A pause until {iso(record.expires_at) if record.expires_at else 'later'}"
+            return (
+                f"A pause until {iso(record.expires_at)}" if record.expires_at else "A pause without an end"
+            )
         case HintKind.RESUME:
             return "Resuming it"
         case HintKind.CLEAR:
@@ -194,8 +221,8 @@ def _call(record: HintRecord) -> str:
 
 
 def _guard(guard: Guard) -> list[str]:
-    least = guard.min_interval_ms and span(milliseconds(guard.min_interval_ms))
-    most = guard.max_interval_ms and span(milliseconds(guard.max_interval_ms))
+    least = guard.min_interval_ms and span_in_words(milliseconds(guard.min_interval_ms))
+    most = guard.max_interval_ms and span_in_words(milliseconds(guard.max_interval_ms))
     if least and most:
         return [f"Its guard keeps runs between {least} and {most} apart."]
     if least:
@@ -206,19 +233,53 @@ def _guard(guard: Guard) -> list[str]:
 def _failures(endpoint: Endpoint) -> list[str]:
     if not endpoint.failure_count:
         return []
-    count = f"{endpoint.failure_count} time{'' if endpoint.failure_count == 1 else 's'} in a row"
+    count = f"{_times(endpoint.failure_count)} in a row"
     interval = baseline_interval_ms(endpoint)
     if isinstance(endpoint.baseline, Every) and interval not in (None, endpoint.baseline.interval_ms):
-        return [f"It failed {count}, which stretches its baseline to {span(milliseconds(interval or 0))}."]
+        stretched = span_in_words(milliseconds(interval or 0))
+        return [f"It failed {count}, which stretches its baseline to {stretched}."]
     return [f"It failed {count}."]
 
 
-def _now(endpoint: Endpoint, plan: Plan, now: datetime) -> list[str]:
-    if endpoint.lease is not None or plan.next_run_at is None or endpoint.retired:
+def _beside_stored(endpoint: Endpoint, plan: Plan) -> Plan:
+    """The plan, with the stored moment among its candidates, and in place of a moment that moves from it.
+
+    1. What never ran is planned from now on, so that its plan moves with the clock.
+    2. A hint or a guard counts from the call that wrote it, and in a plan from the last run.
+    3. The end of a pause is spread, and so is a resume, which stored the plan of its own moment.
+    """
+    stored, source = endpoint.next_run_at, endpoint.next_source
+    if stored is None or plan.next_run_at is None:
+        return plan
+    later = source in STORED_LATER and plan.next_run_at <= stored
+    same_rule = source in (plan.source, Source.RESUME)
+    is_same = same_rule and (later or not endpoint.has_history)
+    candidates = plan.candidates
+    if is_same:
+        plan = plan._replace(next_run_at=stored)
+        candidates = tuple(one for one in candidates if one.source is not source)
+    winner = Candidate(stored, source)
+    return plan._replace(candidates=candidates if winner in candidates else (*candidates, winner))
+
+
+def _times(count: int) -> str:
+    return f"{count} time{'' if count == 1 else 's'}"
+
+
+def _suspicion(endpoint: Endpoint) -> list[str]:
+    if not is_suspect(endpoint) or given_up(endpoint):
         return []
-    same_rule = plan.source is endpoint.next_source
-    if same_rule and (plan.next_run_at == endpoint.next_run_at or not endpoint.has_history):
-        return []  # What never ran is planned from now on, so that its plan moves with the clock.
+    alone = endpoint.abandoned_alone_count
+    deaths = f"{_times(endpoint.abandoned_count)} while it ran" + (
+        f", {_times(alone)} alone" if alone else ""
+    )
+    how = TRIAL_WORDS[trial_of(endpoint)]
+    return [f"It is a suspect: its process died {deaths}. It is started again {how}, until it ends."]
+
+
+def _now(endpoint: Endpoint, plan: Plan, now: datetime) -> list[str]:
+    if endpoint.lease is not None or plan.next_run_at in (None, endpoint.next_run_at) or endpoint.retired:
+        return []
     when = "now" if plan.next_run_at <= now else iso(plan.next_run_at)
     return [f"Planned anew at this moment, it would be {when} ({plan.source})."]
 
@@ -226,4 +287,4 @@ def _now(endpoint: Endpoint, plan: Plan, now: datetime) -> list[str]:
 def _shadow(interval_ms: int | None) -> list[str]:
     if interval_ms is None:
         return []
-    return [f"The learning planner, in the shadow, would let it run every {_every(interval_ms)}."]
+    return [f"The learning planner, in the shadow, would let it run every {interval_in_words(interval_ms)}."]

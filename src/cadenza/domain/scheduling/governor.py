@@ -47,6 +47,12 @@ def plan_next_run(now: datetime, endpoint: Endpoint, cron: CronClock) -> Plan:
     return Plan(at, source, candidates)
 
 
+def baseline_after(moment: datetime, endpoint: Endpoint, cron: CronClock) -> datetime | None:
+    """When the baseline has the endpoint run after a run at this moment; None if it is finished."""
+    baseline = _baseline(moment, moment, endpoint, cron)
+    return None if baseline is None else baseline.at
+
+
 def baseline_interval_ms(endpoint: Endpoint) -> int | None:
     """The baseline's interval, stretched by failures where the owner wants that; None if it has none."""
     if not isinstance(endpoint.baseline, Every):
@@ -100,7 +106,7 @@ def _resumed(baseline: Candidate, endpoint: Endpoint, hint: IntervalHint, cron: 
 
 def _one_shot(now: datetime, endpoint: Endpoint) -> Candidate | None:
     hint = endpoint.one_shot_hint
-    if hint is None or hint.expires_at <= now or hint.served(endpoint.last_run_at):
+    if hint is None or hint.expires_at <= now or hint.served(endpoint.last_run_at, now):
         return None
     return Candidate(hint.at, Source.AI_ONESHOT)
 

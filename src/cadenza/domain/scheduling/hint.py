@@ -68,9 +68,12 @@ class OneShotHint:
         """Does it still count?"""
         return self.expires_at > now
 
-    def served(self, last_run_at: datetime | None) -> bool:
-        """Has the endpoint run at its moment or since? A one-shot fires once."""
-        return last_run_at is not None and self.at <= last_run_at
+    def served(self, last_run_at: datetime | None, now: datetime | None = None) -> bool:
+        """Has the endpoint run at its moment or since? A one-shot fires once.
+
+        A run that lies ahead was before the clock was set back: it has served no hint that is still there.
+        """
+        return last_run_at is not None and self.at <= last_run_at <= (now or last_run_at)
 
 
 def _check_advice(expires_at: datetime, reason: str | None) -> None:
@@ -101,8 +104,10 @@ NAMES = {
     "planner:http": "HTTP header",
     "planner:rules": "rule",
     "mcp": "LLM: MCP",
-    "cli": "person: command line",
 }
+PEOPLE = {"cli": "command line"}
+LOWERED = [rank.name.lower() for rank in Rank]
+"""The words before the origin of a call that counts less than its caller could make it."""
 LABELS = {
     "rule": "rule",
     "run": "function",
@@ -136,16 +141,21 @@ def origin_text(origin: str | None) -> str:
         return NAMES[origin]
     word, _, name = origin.partition(":")
     if word in LABELS:
-        return f"{LABELS[word]}: {name}"
-    return origin if rank_of(origin) < Rank.PERSON else f"person: {origin.replace(':', ' ', 1)}"
+        is_lowered = word in LOWERED and rank_of(name) is Rank.PERSON
+        return f"{LABELS[word]}: {_person(name) if is_lowered else name}"
+    return origin if rank_of(origin) < Rank.PERSON else f"person: {_person(origin)}"
 
 
-PAUSE, INTERVAL, ONE_SHOT = "pause", "interval hint", "one-shot hint"
+def _person(origin: str) -> str:
+    return PEOPLE.get(origin) or origin.replace("key:", "key ", 1)
+
+
+PAUSE, INTERVAL, ONE_SHOT, JOB_PAUSE = "pause", "interval hint", "one-shot hint", "pause of the job"
 UNDONE_BY = {
     HintKind.INTERVAL: (PAUSE, INTERVAL),
     HintKind.ONE_SHOT: (PAUSE, ONE_SHOT),
-    HintKind.PAUSE: (PAUSE, INTERVAL, ONE_SHOT),
-    HintKind.RESUME: (PAUSE,),
+    HintKind.PAUSE: (PAUSE, INTERVAL, ONE_SHOT, JOB_PAUSE),
+    HintKind.RESUME: (PAUSE, JOB_PAUSE),
     HintKind.CLEAR: (PAUSE, INTERVAL, ONE_SHOT),
 }
 """What each kind of steering would replace, end or silence."""
@@ -156,7 +166,8 @@ class InForce(NamedTuple):
 
     what: str
     origin: str | None
-    until: datetime
+    until: datetime | None
+    """None until somebody ends it."""
 
 
 def why_not_applied(in_force: Iterable[InForce], kind: HintKind, origin: str) -> str | None:
@@ -169,5 +180,6 @@ def why_not_applied(in_force: Iterable[InForce], kind: HintKind, origin: str) ->
     for what, by, until in in_force:
         if what in UNDONE_BY[kind] and rank_of(by) > rank_of(origin):
             article = "an" if what is INTERVAL else "a"
-            return f"{article} {what} ({origin_text(by)}) is in force until {iso(until)}"
+            end = iso(until) if until else "it is resumed"
+            return f"{article} {what} ({origin_text(by)}) is in force until {end}"
     return None

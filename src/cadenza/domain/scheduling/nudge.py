@@ -1,12 +1,41 @@
-"""Nudge: move the next run earlier. Relax: let a hint move it later."""
+"""Nudge: move the next run earlier. Relax: let a hint move it later. Spread: keep starts apart.
 
-from datetime import datetime
+After a clock was set back: move what lies ahead because of it. After something was switched on again: plan
+from now what was missed meanwhile.
+"""
+
+from datetime import datetime, timedelta
 from typing import NamedTuple
+from zlib import crc32
 
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.validation import milliseconds
+
+SHARED = frozenset({Source.FIRST, Source.RESUME, Source.PAUSED})
+"""What sets the same moment for many endpoints: a start, a resume, the end of a pause."""
+INTERVAL_PARTS = 10
+"""An endpoint with an interval is delayed by at most this part of it."""
+HASHES = 2**32
+FROM_THE_CLOCK = frozenset(
+    {
+        Source.BASELINE_CRON,
+        Source.BASELINE_INTERVAL,
+        Source.AI_INTERVAL,
+        Source.CLAMPED_MIN,
+        Source.CLAMPED_MAX,
+        Source.FIRST,
+        Source.RESUME,
+        Source.RETRY,
+    }
+)
+"""Sources of moments that were counted from the present; the others name a moment."""
+STEP_TOLERANCE = timedelta(seconds=5)
+"""How exactly the length of a clock's step is known."""
+ASKED_FOR = frozenset({Source.FIRST, Source.MANUAL})
+"""Sources of runs that somebody asked for, and that no plan would bring back."""
 
 
 class Nudge(NamedTuple):
@@ -43,6 +72,118 @@ def relax(endpoint: Endpoint, now: datetime, cron: CronClock) -> Endpoint:
     if plan.next_run_at is None or plan.next_run_at <= stored:
         return endpoint
     return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
+
+
+def after_clock_step(endpoint: Endpoint, *, now: datetime, step: timedelta, cron: CronClock) -> Endpoint:
+    """Plan anew what lies ahead only because the clock was set back by `step`.
+
+    1. A moment that somebody named stays, and so do a pause, a quota and what runs once.
+    2. Runs that lie ahead were before now; planning starts there.
+    3. A cron line whose fires are further apart than the step keeps its moment: the one before was served.
+    """
+    stored = endpoint.next_run_at
+    if stored is None or stored <= now or endpoint.next_source not in FROM_THE_CLOCK:
+        return endpoint
+    if endpoint.next_source is Source.RETRY:
+        at, source = max(now, stored - step), Source.RETRY
+    else:
+        at, source = _planned_before_step(endpoint, now=now, step=step, cron=cron) or (stored, Source.FIRST)
+    if at >= stored:
+        return endpoint
+    return evolve(endpoint, next_run_at=at, next_source=source)
+
+
+def _planned_before_step(
+    endpoint: Endpoint, *, now: datetime, step: timedelta, cron: CronClock
+) -> tuple[datetime, Source] | None:
+    if type(endpoint.baseline) is Once:
+        return None
+    last, skipped = (
+        moment - step if moment is not None and moment > now else moment
+        for moment in (endpoint.last_run_at, endpoint.skipped_at)
+    )
+    moved = evolve(endpoint, last_run_at=last, skipped_at=skipped, one_shot_hint=None)
+    at, source, _ = plan_next_run(now, moved, cron)
+    if at is None or source is Source.PAUSED:
+        return None
+    line = endpoint.baseline
+    if isinstance(line, Cron) and source is Source.BASELINE_CRON:
+        following = cron.next(line.expression, at, line.timezone)
+        return None if following - at > step + STEP_TOLERANCE else (at, source)
+    return at, source
+
+
+def spread(endpoint: Endpoint, jitter_ms: int) -> Endpoint:
+    """The endpoint, just planned, with an offset of its own where many would be given the same moment.
+
+    1. That is a start, a resume, the end of a pause, and the first run of an interval.
+    2. What runs once, a one-shot and a retry keep their moment; cron lines keep theirs, too, since it is
+       their slot: the worker delays their start.
+    """
+    moment, source = endpoint.next_run_at, endpoint.next_source
+    is_first = source is Source.BASELINE_INTERVAL and not endpoint.has_history
+    if moment is None or not (is_first or source in SHARED) or keeps_its_moment(endpoint, moment):
+        return endpoint
+    return evolve(endpoint, next_run_at=moment + offset_of(endpoint, moment, jitter_ms))
+
+
+def plan_from_now(endpoint: Endpoint, now: datetime, cron: CronClock, jitter_ms: int = 0) -> Endpoint:
+    """The endpoint that may run again, with a fresh plan; a slot that waits for a retry runs at once."""
+    if endpoint.open_slot is not None:
+        return evolve(endpoint, next_run_at=earliest_run(endpoint, now), next_source=Source.RESUME)
+    moment = not_before_quota(endpoint, plan_next_run(now, endpoint, cron).next_run_at)
+    return spread(evolve(endpoint, next_run_at=moment, next_source=Source.RESUME), jitter_ms)
+
+
+def plan_if_switched_on(
+    before: Endpoint, after: Endpoint, *, now: datetime, cron: CronClock, jitter_ms: int = 0
+) -> Endpoint:
+    """The endpoint as it will be; if that switches it on, by itself or with its job, no run of it is late.
+
+    1. What was missed meanwhile is planned from now, as after a pause.
+    2. A first run, or one that somebody asked for, comes at once.
+    3. What lies ahead, is paused or in flight keeps its moment.
+    """
+    moment = after.next_run_at
+    is_missed = moment is not None and moment <= now and not (after.lease or after.paused(now))
+    if not is_missed or before.switched_on or not after.switched_on:
+        return after
+    if after.next_source in ASKED_FOR and after.open_slot is None:
+        at_once = not_before_quota(after, earliest_run(after, now))
+        return spread(evolve(after, next_run_at=at_once), jitter_ms)
+    return plan_from_now(after, now, cron, jitter_ms)
+
+
+def keeps_its_moment(endpoint: Endpoint, moment: datetime) -> bool:
+    """Is it somebody's own choice that it runs at this very moment?"""
+    hint = endpoint.one_shot_hint
+    is_one_shot = hint is not None and hint.at == moment
+    return is_one_shot or endpoint.open_slot is not None or type(endpoint.baseline) is Once
+
+
+def offset_of(endpoint: Endpoint, moment: datetime, most_ms: int) -> timedelta:
+    """Its part of the longest delay, always the same: at most a tenth of the interval at which it runs."""
+    hint, baseline, longest = endpoint.interval_hint, endpoint.baseline, milliseconds(most_ms)
+    if isinstance(baseline, Every):
+        longest = min(longest, milliseconds(baseline.interval_ms) / INTERVAL_PARTS)
+    if hint is not None and hint.fresh(moment):
+        longest = min(longest, milliseconds(hint.interval_ms) / INTERVAL_PARTS)
+    return longest * crc32("/".join(endpoint.key).encode()) / HASHES
+
+
+def earliest_run(endpoint: Endpoint, now: datetime) -> datetime:
+    """The first moment at which the guard lets it run."""
+    least = endpoint.effective_guard.min_interval_ms
+    if least is None or endpoint.last_run_at is None:
+        return now
+    return max(now, endpoint.last_run_at + milliseconds(least))
+
+
+def not_before_quota(endpoint: Endpoint, moment: datetime | None) -> datetime | None:
+    """A moment, not before the quota opens."""
+    if moment is None or endpoint.quota_opens_at is None:
+        return moment
+    return max(moment, endpoint.quota_opens_at)
 
 
 def _bounded(endpoint: Endpoint, now: datetime, when: datetime, source: Source) -> tuple[datetime, Source]:

@@ -1,6 +1,6 @@
 """One execution: the claim to it, what the dispatcher saw, and the row that remains."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -23,6 +23,19 @@ class RunStatus(StrEnum):
     SKIPPED = "skipped"
 
 
+class ProcessDeath(NamedTuple):
+    """What was in flight when a process died, or lost its lease because it hung."""
+
+    in_flight: int
+    """How many runs had been dispatched and had not been settled."""
+    suspects: int
+    """How many of them were of endpoints that had been in flight at an earlier death, and not ended since."""
+
+
+UNKNOWN_DEATH = ProcessDeath(in_flight=2, suspects=2)
+"""Where nobody knows, nobody was alone."""
+
+
 class Outcome(NamedTuple):
     """What a dispatcher saw; a failing endpoint is a value, not an exception."""
 
@@ -40,6 +53,8 @@ class Outcome(NamedTuple):
     """The kind of error of a failure, for telemetry."""
     traceback: str | None = None
     """Where a function raised, as `traceback_text` has it."""
+    death: ProcessDeath = UNKNOWN_DEATH
+    """With an abandoned run: what was in flight beside it."""
 
 
 class Claim(NamedTuple):
@@ -60,11 +75,18 @@ class Claim(NamedTuple):
     """The endpoint's version when it was claimed: if it has changed, the endpoint was steered since."""
     place: int | str = 0
     """Where its store found the endpoint, so that it need not search again; 0 if it does not say."""
+    delay: timedelta = timedelta(0)
+    """How long its worker waits beyond its moment, so that endpoints do not start together."""
 
     @property
     def key(self) -> EndpointKey:
         """The identity of the endpoint."""
         return self.endpoint.key
+
+    @property
+    def planned_at(self) -> datetime:
+        """When it is to start; lateness counts from here."""
+        return self.due_at + self.delay
 
     @property
     def idempotency_key(self) -> str:
@@ -79,6 +101,10 @@ class Completion(NamedTuple):
     claim: Claim
     outcome: Outcome
     finished_at: datetime
+
+    def started_after(self, now: datetime) -> bool:
+        """Was the clock set back while it ran?"""
+        return self.claim.started_at is not None and self.claim.started_at > now
 
 
 class Run(NamedTuple):

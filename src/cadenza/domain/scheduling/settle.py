@@ -6,26 +6,23 @@ from typing import NamedTuple
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.schedule_firing import failure_turn
 from cadenza.domain.monitoring.alert import RaisedAlert
-from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.abandon import NO_SUSPICION, is_culprit, suspicion_after
+from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.governor import BASELINE_INTERVAL, CronClock, guarded, plan_next_run
+from cadenza.domain.scheduling.nudge import earliest_run, not_before_quota
 from cadenza.domain.scheduling.plan import Candidate, Source
 from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus, SkippedSlot
 from cadenza.domain.scheduling.slots import cadence_ms, slots_between, slots_missed
-from cadenza.domain.scheduling.steer import (
-    earliest_run,
-    not_before_quota,
-    without_one_shot_of,
-    without_stale_hints,
-)
+from cadenza.domain.scheduling.steer import without_one_shot_of, without_stale_hints
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import milliseconds
 
 SUCCESS, ABANDONED, SKIPPED = RunStatus.SUCCESS, RunStatus.ABANDONED, RunStatus.SKIPPED
 FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT, ABANDONED)
-MOST_ABANDONED = 3
 ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+WAY_BACK = "resume it when that is mended"
 OWN_ORIGIN = "cadenza"
 """The origin of a pause after which a person should look: no lower rank ends it."""
 
@@ -52,13 +49,14 @@ def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: C
     """Close a run and decide what comes next.
 
     1. The failure count follows the outcome; a success resets it.
-    2. A run that was dispatched moves the last run; a skipped slot moves only where planning starts.
+    2. A run that was dispatched moves the last run, never ahead of now; a skipped slot moves only where
+       planning starts.
     3. Hints that expired or were served are cleared.
     4. A slot that is not over stays open: for a retry, for its quota, for another worker.
     5. Any other has its verdict, and the governor plans the next.
     6. The user of a schedule that failed, and is not retried, gets a message.
     """
-    if _is_ordinary(endpoint, completion) and now.tzinfo is UTC:
+    if _is_ordinary(endpoint, completion) and now.tzinfo is UTC and not completion.started_after(now):
         return _settle_ordinary(endpoint, completion, now)
     return settle_step_by_step(endpoint, completion, now=now, cron=cron)
 
@@ -82,6 +80,7 @@ def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
         and claim.started_at is not None
         and type(endpoint.baseline) is Every
         and endpoint.failure_count == 0
+        and endpoint.abandoned_count == 0
         and endpoint.interval_hint is None
         and endpoint.one_shot_hint is None
         and endpoint.open_slot is None
@@ -104,7 +103,6 @@ def _settle_ordinary(endpoint: Endpoint, completion: Completion, now: datetime) 
     after = evolve(
         endpoint,
         lease=None,
-        abandoned_count=0,
         last_run_at=started,
         next_run_at=moment,
         next_source=source,
@@ -125,17 +123,25 @@ def _with_counts(endpoint: Endpoint, completion: Completion, now: datetime) -> E
     claim, status = completion.claim, completion.outcome.status
     changes: dict[str, object] = {"lease": None}
     if status is SUCCESS:
-        changes["failure_count"] = changes["abandoned_count"] = 0
+        changes |= {"failure_count": 0, **NO_SUSPICION}
     elif status in FAILED:
         changes["failure_count"] = endpoint.failure_count + 1
-        changes["abandoned_count"] = endpoint.abandoned_count + 1 if status is ABANDONED else 0
+        changes |= suspicion_after(endpoint, completion) if status is ABANDONED else NO_SUSPICION
     if claim.started_at is not None and status is not SKIPPED:
-        changes["last_run_at"] = claim.started_at
+        changes["last_run_at"] = _last_run_at(endpoint, completion, now)
     if endpoint.paused_until is not None and endpoint.paused_until <= now:
         changes |= {"paused_until": None, "pause_reason": None, "pause_origin": None}
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at <= now:
         changes["quota_opens_at"] = None
     return _without_answered_one_shot(evolve(endpoint, **changes), completion, now)
+
+
+def _last_run_at(endpoint: Endpoint, completion: Completion, now: datetime) -> datetime | None:
+    """The start of a run or, if the clock was set back since, now; what ran once stays over."""
+    started = completion.claim.started_at
+    if type(endpoint.baseline) is Once and started is not None:
+        return max(started, endpoint.last_run_at or started)
+    return now if completion.started_after(now) else started
 
 
 def _without_answered_one_shot(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
@@ -145,7 +151,8 @@ def _without_answered_one_shot(endpoint: Endpoint, completion: Completion, now: 
         return endpoint
     if completion.outcome.status is SKIPPED:
         return without_one_shot_of(now, endpoint)
-    return endpoint if hint.fresh(now) else without_one_shot_of(completion.claim.slot, endpoint)
+    passed = completion.started_after(now) or not hint.fresh(now)
+    return without_one_shot_of(completion.claim.slot, endpoint) if passed else endpoint
 
 
 def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:
@@ -171,7 +178,7 @@ def _next_run(endpoint: Endpoint, completion: Completion, now: datetime, cron: C
         case RunStatus.CANCELLED:
             return _cancelled(endpoint, claim, now)
         case RunStatus.ABANDONED:
-            return _abandoned(endpoint, claim, now)
+            return _abandoned(endpoint, completion, now)
 
 
 def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _NextRun:
@@ -184,11 +191,17 @@ def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _NextRun:
     return _NextRun(without_one_shot_of(claim.slot, endpoint), verdict=True)
 
 
-def _abandoned(endpoint: Endpoint, claim: Claim, now: datetime) -> _NextRun:
-    if endpoint.abandoned_count < MOST_ABANDONED:
+def _abandoned(endpoint: Endpoint, completion: Completion, now: datetime) -> _NextRun:
+    """The slot is tried again, unless its endpoint is what ends its processes.
+
+    What is resumed after such a pause is tried alone, until it has ended once.
+    """
+    claim, outcome, _ = completion
+    if claim.started_at is None or not is_culprit(endpoint, outcome.death):
         return _keep_slot_open(endpoint, claim, now)
-    reason = f"abandoned {endpoint.abandoned_count} times in a row"
-    return _NextRun(_paused_forever(endpoint, reason), verdict=True)
+    reason = f"its process died {endpoint.abandoned_alone_count} times while it ran alone; {WAY_BACK}"
+    paused = _paused_forever(endpoint, reason)
+    return _NextRun(evolve(paused, abandoned_count=endpoint.abandoned_count), verdict=True)
 
 
 def _plan_next(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _NextRun:
@@ -215,7 +228,8 @@ def _keep_slot_open(
     endpoint: Endpoint, claim: Claim, now: datetime, again: datetime | None = None
 ) -> _NextRun:
     """The slot stays due, not before the guard and the pause allow."""
-    moment = again or max(claim.due_at, earliest_run(endpoint, claim.due_at))
+    due_at = claim.due_at if claim.started_at is None else min(claim.due_at, now)
+    moment = again or max(due_at, earliest_run(endpoint, due_at))
     source = Source.RETRY
     if endpoint.paused_until is not None and endpoint.paused_until > max(now, moment):
         moment, source = endpoint.paused_until, Source.PAUSED
@@ -226,10 +240,8 @@ def _keep_slot_open(
 
 def _wait_for_quota(endpoint: Endpoint, opens_at: datetime) -> _NextRun:
     """Planned for when the quota opens; a slot that waits for a retry goes on waiting."""
-    moment = max(opens_at, endpoint.paused_until or opens_at)
-    held = evolve(
-        endpoint, quota_opens_at=opens_at, next_run_at=moment, next_source=Source.QUOTA, missed_slots=0
-    )
+    moment, source = max(opens_at, endpoint.paused_until or opens_at), Source.QUOTA
+    held = evolve(endpoint, quota_opens_at=opens_at, next_run_at=moment, next_source=source, missed_slots=0)
     return _NextRun(held, verdict=endpoint.open_slot is None)
 
 
@@ -242,8 +254,13 @@ def _paused_forever(endpoint: Endpoint, reason: str) -> Endpoint:
         pause_origin=OWN_ORIGIN,
         next_run_at=FOREVER,
         next_source=Source.PAUSED,
-        abandoned_count=0,
+        **NO_SUSPICION,
     )
+
+
+def given_up(endpoint: Endpoint) -> bool:
+    """Is it paused for good, until a person resumes it?"""
+    return endpoint.pause_origin == OWN_ORIGIN and endpoint.paused_until == FOREVER
 
 
 def _turn_of(completion: Completion, *, verdict: bool) -> Turn | None:
@@ -257,7 +274,7 @@ def _turn_of(completion: Completion, *, verdict: bool) -> Turn | None:
 def _closed_run(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
     claim, outcome, finished_at = completion
     endpoint = claim.endpoint
-    late = (claim.started_at or finished_at) - claim.due_at
+    late = (claim.started_at or finished_at) - claim.planned_at
     return Run(
         claim.run_id,
         endpoint.tenant_id,

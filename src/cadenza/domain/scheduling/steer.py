@@ -7,12 +7,21 @@ from typing import NamedTuple
 
 from cadenza.domain.agents.schedule_protection import not_for_schedules, refuse_new_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.planning.planner_limits import why_kept_off
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.due import closed_gate, due
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
-from cadenza.domain.scheduling.hint import HintKind, HintMode, IntervalHint, OneShotHint, why_not_applied
-from cadenza.domain.scheduling.nudge import Nudge, nudge, relax
+from cadenza.domain.scheduling.hint import HintKind, HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.nudge import (
+    Nudge,
+    earliest_run,
+    not_before_quota,
+    nudge,
+    plan_from_now,
+    relax,
+    spread,
+)
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import SkippedSlot
 from cadenza.domain.validation import iso, milliseconds
@@ -29,7 +38,7 @@ class HintRecord(NamedTuple):
     interval_ms: int | None = None
     at: datetime | None = None
     not_applied: str | None = None
-    """Why nothing came of it: what of a higher rank was in force."""
+    """Why nothing came of it: what of a higher rank was in force, or what its owner does not allow."""
 
 
 class ChangedEndpoint(NamedTuple):
@@ -59,8 +68,7 @@ def take_interval_hint(
     if isinstance(endpoint.baseline, Once):
         raise InvalidRequest("An endpoint that runs once takes no interval hint.", "intervalMs")
     record = HintRecord(HintKind.INTERVAL, now, origin, hint.reason, hint.expires_at, hint.interval_ms)
-    refused = _outranked(endpoint, record)
-    if refused is not None:
+    if refused := _kept_off(endpoint, record, cron):
         return refused
     hinted = evolve(endpoint, interval_hint=replace(hint, origin=origin))
     moved, nudged = nudge(hinted, now, now + milliseconds(hint.interval_ms), Source.AI_INTERVAL)
@@ -70,11 +78,12 @@ def take_interval_hint(
 
 
 @not_for_schedules
-def take_one_shot(endpoint: Endpoint, hint: OneShotHint, *, now: datetime, origin: str) -> ChangedEndpoint:
+def take_one_shot(
+    endpoint: Endpoint, hint: OneShotHint, *, now: datetime, cron: CronClock, origin: str
+) -> ChangedEndpoint:
     """Write the one-shot hint and nudge to its moment; one that it replaces unserved leaves its row."""
     record = HintRecord(HintKind.ONE_SHOT, now, origin, hint.reason, hint.expires_at, at=hint.at)
-    refused = _outranked(endpoint, record)
-    if refused is not None:
+    if refused := _kept_off(endpoint, record, cron):
         return refused
     tidy, passed = without_stale_hints(endpoint, now)
     hinted = evolve(tidy, one_shot_hint=replace(hint, origin=origin))
@@ -84,20 +93,26 @@ def take_one_shot(endpoint: Endpoint, hint: OneShotHint, *, now: datetime, origi
 
 @not_for_schedules
 def pause(
-    endpoint: Endpoint, until: datetime, reason: str | None, *, now: datetime, origin: str
+    endpoint: Endpoint,
+    until: datetime,
+    reason: str | None,
+    *,
+    now: datetime,
+    cron: CronClock,
+    origin: str,
+    jitter_ms: int = 0,
 ) -> ChangedEndpoint:
     """Close the gate. A slot that was due and unclaimed is skipped; one that waits for a retry stays open."""
     if until <= now:
         raise InvalidRequest(f"A pause must end in the future, not at {iso(until)}.", "untilIso")
     record = HintRecord(HintKind.PAUSE, now, origin, reason, until)
-    refused = _outranked(endpoint, record)
-    if refused is not None:
+    if refused := _kept_off(endpoint, record, cron):
         return refused
     paused = evolve(endpoint, paused_until=until, pause_reason=reason, pause_origin=origin)
     passed: tuple[SkippedSlot, ...] = ()
     slot = endpoint.next_run_at
     if slot is not None:
-        paused = evolve(paused, next_run_at=until, next_source=Source.PAUSED)
+        paused = spread(evolve(paused, next_run_at=until, next_source=Source.PAUSED), jitter_ms)
         if due(endpoint, now) and endpoint.open_slot is None:
             passed = (SkippedSlot(slot, endpoint.next_source, "paused before it could start", now),)
             paused = without_one_shot_of(slot, paused)
@@ -106,40 +121,34 @@ def pause(
 
 @not_for_schedules
 def resume(
-    endpoint: Endpoint, reason: str | None, *, now: datetime, cron: CronClock, origin: str
+    endpoint: Endpoint, reason: str | None, *, now: datetime, cron: CronClock, origin: str, jitter_ms: int = 0
 ) -> ChangedEndpoint:
     """Open the gate and plan anew, also when that is later; what is not paused stays as it is."""
     record = HintRecord(HintKind.RESUME, now, origin, reason)
-    refused = _outranked(endpoint, record)
-    if refused is not None:
+    if refused := _kept_off(endpoint, record, cron):
         return refused
     opened = evolve(endpoint, paused_until=None, pause_reason=None, pause_origin=None)
     if not endpoint.paused(now) or endpoint.retired:
         return ChangedEndpoint(opened, record=record)
-    if opened.open_slot is not None:
-        return ChangedEndpoint(
-            evolve(opened, next_run_at=earliest_run(opened, now), next_source=Source.RESUME), record=record
-        )
-    plan = plan_next_run(now, opened, cron)
-    moment = not_before_quota(opened, plan.next_run_at)
-    return ChangedEndpoint(evolve(opened, next_run_at=moment, next_source=Source.RESUME), record=record)
+    return ChangedEndpoint(plan_from_now(opened, now, cron, jitter_ms), record=record)
 
 
 @not_for_schedules
-def clear_hints(endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: str) -> ChangedEndpoint:
+def clear_hints(
+    endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: str, jitter_ms: int = 0
+) -> ChangedEndpoint:
     """Remove both hints and plan anew; what is due, claimed or waiting for a retry keeps its moment."""
     record = HintRecord(HintKind.CLEAR, now, origin)
-    refused = _outranked(endpoint, record)
-    if refused is not None:
+    if refused := _kept_off(endpoint, record, cron):
         return refused
     _, passed = without_stale_hints(endpoint, now)
     cleared = evolve(endpoint, interval_hint=None, one_shot_hint=None)
-    return ChangedEndpoint(replan(cleared, now, cron), passed, record)
+    return ChangedEndpoint(replan(cleared, now, cron, jitter_ms), passed, record)
 
 
-def _outranked(endpoint: Endpoint, record: HintRecord) -> ChangedEndpoint | None:
-    """The endpoint as it is, with the record of a call that a higher rank keeps from acting."""
-    because = why_not_applied(endpoint.in_force(record.written_at), record.kind, record.origin)
+def _kept_off(endpoint: Endpoint, record: HintRecord, cron: CronClock) -> ChangedEndpoint | None:
+    """The endpoint as it is, with the record of a call that may not act."""
+    because = why_kept_off(endpoint, record, now=record.written_at, cron=cron)
     if because is None:
         return None
     refused = record._replace(not_applied=because)
@@ -161,7 +170,7 @@ def run_now(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
 @not_for_schedules
 def reset_failures(endpoint: Endpoint) -> ChangedEndpoint:
     """Forget the failures in a row."""
-    return ChangedEndpoint(evolve(endpoint, failure_count=0, abandoned_count=0))
+    return ChangedEndpoint(evolve(endpoint, failure_count=0, abandoned_count=0, abandoned_alone_count=0))
 
 
 @not_for_schedules
@@ -170,29 +179,15 @@ def archive(endpoint: Endpoint) -> ChangedEndpoint:
     return ChangedEndpoint(evolve(endpoint, archived=True))
 
 
-def replan(endpoint: Endpoint, now: datetime, cron: CronClock) -> Endpoint:
+def replan(endpoint: Endpoint, now: datetime, cron: CronClock, jitter_ms: int = 0) -> Endpoint:
     """The endpoint with a fresh plan, unless its next run is due, claimed or a retry, or it is retired."""
     stored = endpoint.next_run_at
     is_due = stored is not None and stored <= now
     if endpoint.lease or endpoint.open_slot or is_due or endpoint.retired:
         return endpoint
     plan = plan_next_run(now, endpoint, cron)
-    return evolve(endpoint, next_run_at=not_before_quota(endpoint, plan.next_run_at), next_source=plan.source)
-
-
-def earliest_run(endpoint: Endpoint, now: datetime) -> datetime:
-    """The first moment at which the guard lets it run."""
-    least = endpoint.effective_guard.min_interval_ms
-    if least is None or endpoint.last_run_at is None:
-        return now
-    return max(now, endpoint.last_run_at + milliseconds(least))
-
-
-def not_before_quota(endpoint: Endpoint, moment: datetime | None) -> datetime | None:
-    """A moment, not before the quota opens."""
-    if moment is None or endpoint.quota_opens_at is None:
-        return moment
-    return max(moment, endpoint.quota_opens_at)
+    moment = not_before_quota(endpoint, plan.next_run_at)
+    return spread(evolve(endpoint, next_run_at=moment, next_source=plan.source), jitter_ms)
 
 
 def without_stale_hints(endpoint: Endpoint, now: datetime) -> tuple[Endpoint, tuple[SkippedSlot, ...]]:
@@ -204,7 +199,7 @@ def without_stale_hints(endpoint: Endpoint, now: datetime) -> tuple[Endpoint, tu
     if interval is not None and not interval.fresh(now):
         interval = None
     if one_shot is not None:
-        served = one_shot.served(endpoint.last_run_at)
+        served = one_shot.served(endpoint.last_run_at, now)
         expired = not one_shot.fresh(now)
         if expired and not served and not _answered_by_due_slot(endpoint, one_shot, now):
             passed = (SkippedSlot(one_shot.at, Source.AI_ONESHOT, "the one-shot hint expired unserved", now),)
@@ -249,14 +244,14 @@ CADENCE_FIELDS = ("baseline", "guard", "policy", "hint_mode")
 
 
 def plan_first_run(
-    endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bool = False
+    endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bool = False, jitter_ms: int = 0
 ) -> Endpoint:
     """A new endpoint with its first run planned, one interval away, or due at once."""
     refuse_new_schedule(endpoint)
     plan = plan_next_run(now, endpoint, cron)
     if start_now and plan.source is not Source.PAUSED:
-        return evolve(endpoint, next_run_at=now, next_source=Source.FIRST)
-    return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
+        return spread(evolve(endpoint, next_run_at=now, next_source=Source.FIRST), jitter_ms)
+    return spread(evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source), jitter_ms)
 
 
 def definition_differs(
@@ -267,7 +262,9 @@ def definition_differs(
 
 
 @not_for_schedules
-def redefine(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> ChangedEndpoint:
+def redefine(
+    endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock, jitter_ms: int = 0
+) -> ChangedEndpoint:
     """The endpoint as its owner wants it now; its state stays.
 
     It is planned anew only if its cadence changed: a new name moves no run. One that was retired comes
@@ -286,4 +283,4 @@ def redefine(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronC
     changed = evolve(endpoint, **changes)
     if not comes_back and not definition_differs(endpoint, wanted, CADENCE_FIELDS):
         return ChangedEndpoint(changed)
-    return ChangedEndpoint(replan(changed, now, cron))
+    return ChangedEndpoint(replan(changed, now, cron, jitter_ms))

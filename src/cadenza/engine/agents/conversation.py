@@ -1,13 +1,13 @@
 """Turns of conversations: an agent answers, and everything the turn leaves is committed together."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, Protocol
 
-from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
+from cadenza.domain.access.key import Caller, OnBehalfOf, Scope, Surface
 from cadenza.domain.agents.conversation import (
     FROM_USER,
     ConversationKey,
@@ -19,8 +19,7 @@ from cadenza.domain.agents.conversation import (
 )
 from cadenza.domain.agents.delivery import Delivery, SocketMessage, Subtitle
 from cadenza.domain.agents.schedule_request import daily_limit_reached
-from cadenza.domain.agents.users import UserKey
-from cadenza.domain.errors import Conflict, InvalidRequest, LimitReached, Unavailable
+from cadenza.domain.errors import Conflict, LimitReached, Unavailable
 from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.engine.agents.turn_tools import TurnTools
 from cadenza.ports.agents import (
@@ -29,15 +28,12 @@ from cadenza.ports.agents import (
     Reply,
     Tools,
 )
-from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Store
 
 CONTEXT_MESSAGES = 40
 """How many messages of a conversation an agent sees."""
-DUPLICATE_SEARCH = 200
-"""How many of the last messages and deliveries are searched for an idempotency key."""
 SCOPES = frozenset({Scope.WRITE})
 
 
@@ -51,8 +47,9 @@ class TurnInput(NamedTuple):
     """The same without the prefix that marks a scheduled message."""
     origin: Origin = FROM_USER
     may_schedule: bool = True
-    idempotent: bool = False
-    """Whether its turn id stands for an idempotency key: then it is answered once."""
+
+
+CommitTurn = Callable[[], Awaitable[Sequence[Delivery]]]
 
 
 class TurnResult(NamedTuple):
@@ -62,8 +59,19 @@ class TurnResult(NamedTuple):
     turn: Turn
 
 
-class _AlreadyAnswered(Exception):
-    """A message with the same idempotency key was answered before."""
+class TurnOnce(Protocol):
+    """Lets a turn be run once: for a message with an idempotency key."""
+
+    turn_id: str
+    """The same whenever the message is repeated: what its tools have made is not made again."""
+
+    async def check(self) -> None:
+        """Raise if the message was answered before; called when no other turn can be running."""
+        ...
+
+    async def commit(self, commit: CommitTurn) -> Sequence[Delivery]:
+        """Commit the turn together with what `check` looks for."""
+        ...
 
 
 class Conversations:
@@ -92,57 +100,41 @@ class Conversations:
         text: str,
         *,
         delivered_in_response: bool = False,
-        idempotency_key: str | None = None,
+        once: TurnOnce | None = None,
     ) -> Sequence[Delivery]:
         """Answer a user's message, commit the turn, and return its deliveries.
 
         With `delivered_in_response` the deliveries reach the user in the response to this request.
-        A message that is repeated under its idempotency key is answered once, and returns
-        the same deliveries. Unavailable if the agent could not answer: then no message is
-        stored.
+        Unavailable if the agent could not answer: then no message is stored.
         """
-        turn_id = self._ids.new() if idempotency_key is None else _turn_id(key, idempotency_key)
-        turn_input = TurnInput(turn_id, text, text, idempotent=idempotency_key is not None)
-        try:
-            async with self.run_turn(key, turn_input) as (reply, turn):
-                deliveries = await self._store.conversations.commit_turn(
-                    replace(turn, delivered_in_response=delivered_in_response)
-                )
-        except _AlreadyAnswered:
-            return await self._deliveries_of(key.user, turn_id)
-        if reply.error is not None:
-            raise Unavailable(f"The agent could not answer: {reply.error}")
+        turn_id = self._ids.new() if once is None else once.turn_id
+        check = None if once is None else once.check
+        async with self.run_turn(key, TurnInput(turn_id, text, text), check) as (reply, turn):
+            commit = partial(self._commit, replace(turn, delivered_in_response=delivered_in_response))
+            if reply.error is not None:
+                await self._store.conversations.commit_turn(turn)
+                raise Unavailable(f"The agent could not answer: {reply.error}")
+            return await (commit() if once is None else once.commit(commit))
+
+    async def _commit(self, turn: Turn) -> Sequence[Delivery]:
+        deliveries = await self._store.conversations.commit_turn(turn)
         if deliveries is None:
             raise Conflict("The answer came too late, and another turn has begun: say it again.")
         return deliveries
 
     @asynccontextmanager
-    async def run_turn(self, key: ConversationKey, turn_input: TurnInput) -> AsyncIterator[TurnResult]:
+    async def run_turn(
+        self, key: ConversationKey, turn_input: TurnInput, check: Callable[[], Awaitable[None]] | None = None
+    ) -> AsyncIterator[TurnResult]:
         """Lock the conversation and let the agent answer; the caller commits the turn in its block.
 
-        The commit releases the lock, and so does a block that fails.
+        The commit releases the lock, and so does a block or a check that fails.
         """
         scheduled = turn_input.origin.kind is not OriginKind.USER
         async with self._turn_lock.hold(key, turn_input.turn_id if scheduled else None) as token:
-            if turn_input.idempotent:
-                await self._must_be_new(key, turn_input)
+            if check is not None:
+                await check()
             yield await self._answer(key, turn_input, token)
-
-    async def _must_be_new(self, key: ConversationKey, turn_input: TurnInput) -> None:
-        """Check under the lock that the idempotency key is not among the last messages."""
-        for message in await self._store.conversations.messages(key, Page(DUPLICATE_SEARCH)):
-            if message.id == f"{turn_input.turn_id}.0":
-                if message.text != turn_input.text:
-                    problem = "This idempotency_key was used for other words; take a new one."
-                    raise InvalidRequest(problem, "idempotency_key")
-                raise _AlreadyAnswered
-
-    async def _deliveries_of(self, user: UserKey, turn_id: str) -> list[Delivery]:
-        """The deliveries of an earlier turn, if they are among the user's last."""
-        last = (await self._store.deliveries.last_seqs([user])).get(user, 0)
-        after = max(0, last - DUPLICATE_SEARCH)
-        found = await self._store.deliveries.deliveries(user, after=after, limit=DUPLICATE_SEARCH)
-        return [one for one in found if one.id.rpartition(".")[0] == turn_id]
 
     async def _answer(self, key: ConversationKey, turn_input: TurnInput, token: str) -> TurnResult:
         began = self._clock.now()
@@ -192,11 +184,6 @@ class Conversations:
         return None if most is None else most - spent.tokens
 
 
-def _turn_id(key: ConversationKey, idempotency_key: str) -> str:
-    """A turn id that depends on the conversation and the idempotency key alone."""
-    return sha256("\n".join((*key, idempotency_key)).encode()).hexdigest()[:32]
-
-
 def _caller(key: ConversationKey, turn_input: TurnInput) -> Caller:
     """The agent as caller of its tools: it acts on behalf of its user alone."""
     on_behalf_of = OnBehalfOf(
@@ -206,7 +193,7 @@ def _caller(key: ConversationKey, turn_input: TurnInput) -> Caller:
         scheduled=turn_input.origin.kind is not OriginKind.USER,
         may_schedule=turn_input.may_schedule,
     )
-    return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", on_behalf_of)
+    return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", on_behalf_of, surface=Surface.AGENT)
 
 
 def _with_reply(turn: Turn, prompt: Prompt, turn_tools: TurnTools, reply: Reply) -> Turn:

@@ -29,25 +29,26 @@ class DeliveryStreams:
         self._log = log
         self._attempts = Attempts("delivery", clock, log)
         self._poll_ms = poll_ms
-        self._streams: set[DeliveryStream] = set()
+        self._streams: dict[DeliveryStream, None] = {}
 
     @asynccontextmanager
-    async def open(self, user: UserKey, *, last_seq: int = 0) -> AsyncIterator[DeliveryStream]:
+    async def open(self, user: UserKey, *, last_seq: int | None = None) -> AsyncIterator[DeliveryStream]:
         """The stream of a new socket that has every message up to `last_seq`.
 
         Messages up to `last_seq` are marked as delivered, and all later ones are sent, even
-        if another socket of the user acknowledged them. With `last_seq` 0, undelivered
-        messages are sent. A `last_seq` that the user's messages have not reached counts as 0.
+        if another socket of the user acknowledged them; with 0, that is every message that is kept.
+        With None, undelivered messages are sent; so are they with a number that the user's messages
+        have not reached.
         NotFound if there is no such user.
         """
         stream = DeliveryStream(user, store=self._store, clock=self._clock, log=self._log)
         unsubscribe = self._store.on_new_delivery(user, stream.notify)
         try:
             await self._start(stream, last_seq)
-            self._streams.add(stream)
+            self._streams[stream] = None
             yield stream
         finally:
-            self._streams.discard(stream)
+            self._streams.pop(stream, None)
             unsubscribe()
 
     async def run(self) -> None:
@@ -59,19 +60,19 @@ class DeliveryStreams:
     async def poll(self) -> None:
         """Wake the streams that have messages to send, and end those whose users were deleted."""
         streams = list(self._streams)
-        users = list({stream.user for stream in streams})
+        users = list(dict.fromkeys(stream.user for stream in streams))
         found: dict[UserKey, int] = {}
         for start in range(0, len(users), MOST_PER_QUERY):
             found |= await self._store.last_seqs(users[start : start + MOST_PER_QUERY])
         for stream in streams:
             stream.update(found.get(stream.user))
 
-    async def _start(self, stream: DeliveryStream, last_seq: int) -> None:
+    async def _start(self, stream: DeliveryStream, last_seq: int | None) -> None:
         user = stream.user
         found = await self._store.last_seqs([user])
         if user not in found:
             raise NotFound(f"There is no user {user.id}.")
-        received = last_seq if 0 < last_seq <= found[user] else 0
+        received = last_seq if last_seq is not None and 0 <= last_seq <= found[user] else None
         if received:
             await self._store.acknowledge(user, received)
         stream.start(received=received, last_seq=found[user], missed=await self._store.missed(user))

@@ -20,13 +20,15 @@ class DeliveryStream:
 
     __slots__ = (
         "_clock", "_log", "_new_messages", "_sent", "_store", "_user_deleted", "last_seq", "missed",
-        "received", "user",
+        "received", "resumed", "user",
     )  # fmt: skip
 
     def __init__(self, user: UserKey, *, store: DeliveryStore, clock: Clock, log: Logger) -> None:
         self.user = user
         self.received = 0
         """The client had every message up to this number when it connected; 0 if it did not say."""
+        self.resumed = False
+        """Whether it said so."""
         self.last_seq = 0
         """The number of the user's last message at that time."""
         self.missed = Missed()
@@ -38,9 +40,10 @@ class DeliveryStream:
         self._user_deleted = False
         self._new_messages = asyncio.Event()
 
-    def start(self, *, received: int, last_seq: int, missed: Missed) -> None:
+    def start(self, *, received: int | None, last_seq: int, missed: Missed) -> None:
         """Set the state at the time of the connection."""
-        self.received = self._sent = received
+        self.received = self._sent = received or 0
+        self.resumed = received is not None
         self.last_seq, self.missed = last_seq, missed
 
     @property
@@ -67,7 +70,7 @@ class DeliveryStream:
         earlier ones that another socket acknowledged.
         """
         await self._mark_sent(self.last_seq, expired=self.missed.expired)
-        after, earlier = self.received, self._earlier if self.received else self._undelivered
+        after, earlier = self.received, self._earlier if self.resumed else self._undelivered
         while page := await self._with_retry(partial(earlier, after)):
             yield self._sending(page)
             after = page[-1].seq

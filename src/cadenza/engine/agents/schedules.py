@@ -1,7 +1,9 @@
-"""Creates, lists and deletes the agent schedules of users."""
+"""Creates, lists, resumes and deletes the agent schedules of users."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from cadenza.domain.access.tenant import Limits
@@ -9,6 +11,7 @@ from cadenza.domain.agents.schedule import (
     Schedule,
     format_moment,
     next_fires,
+    resumed,
     schedule_not_found,
     schedule_of,
     schedule_of_user,
@@ -78,12 +81,22 @@ class AgentSchedules:
 
     async def delete(self, user: UserKey, schedule_id: str) -> None:
         """Delete a schedule; NotFound if the user has none under this id."""
+        await self._amend(user, schedule_id, lambda endpoint: evolve(endpoint, archived=True))
 
-        def archive(endpoint: Endpoint) -> ChangedEndpoint:
-            return ChangedEndpoint(evolve(schedule_of_user(endpoint, user), archived=True))
+    async def resume(self, user: UserKey, schedule_id: str) -> Schedule:
+        """Let a paused schedule fire again; one that is not paused stays as it is."""
+        rule = partial(resumed, now=self._clock.now(), cron=self._cron)
+        return schedule_of(await self._amend(user, schedule_id, rule))
+
+    async def _amend(
+        self, user: UserKey, schedule_id: str, change: Callable[[Endpoint], Endpoint]
+    ) -> Endpoint:
+        def changed(endpoint: Endpoint) -> ChangedEndpoint:
+            return ChangedEndpoint(change(schedule_of_user(endpoint, user)))
 
         try:
-            await self._store.endpoints.amend(EndpointKey(user.tenant_id, schedule_id), archive)
+            key = EndpointKey(user.tenant_id, schedule_id)
+            return (await self._store.endpoints.amend(key, changed)).endpoint
         except NotFound:
             raise schedule_not_found(schedule_id) from None
 

@@ -118,7 +118,7 @@ class DailyFinalizer:
     def _record(self, written: dict[UserKey, list[Finalization]], successes: dict[UserKey, _Success]) -> None:
         for key, success in successes.items():
             del self._successes[key]
-            self._queue.release(key)
+            self._queue.finish(success.day, self._daily_clock.read().steady_ms)
             statuses = [finalization.user.status for finalization in written[key]]
             if DayStatus.SUCCESS not in statuses:
                 self._events.late_success(success.day, statuses[-1] if statuses else None)

@@ -96,6 +96,11 @@ class DailyQueue:
         """The user is neither queued nor running any more."""
         self._held.discard(key)
 
+    def finish(self, day: PendingDay, steady_ms: float) -> None:
+        """A day has its verdict; a tick that read it just before does not enqueue it again."""
+        self._throttle(day.key, _LastRun(day.cutoff, steady_ms + self._retry_delay_ms), steady_ms)
+        self.release(day.key)
+
     def keep_shards(self, shards: Collection[int]) -> None:
         """Queue users of these shards alone from now on, and remove the users of others."""
         before, self._shards = self._shards, frozenset(shards)

@@ -147,6 +147,11 @@ class DailyRunner:
                 done.append(lane)
         return done
 
+    @property
+    def busy(self) -> bool:
+        """Whether days wait, run, or have verdicts to be written."""
+        return bool(len(self.queue) or self.executor.in_flight or self.finalizer.pending)
+
     async def run_ticks(self) -> None:
         """Tick at every multiple of `tick_ms` on the clock, so that cutoffs are seen on time.
 

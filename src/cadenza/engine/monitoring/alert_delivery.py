@@ -11,6 +11,7 @@ from cadenza.domain.monitoring.alert import (
     Alert,
     AlertKind,
     failure_alert,
+    pause_alert,
     quota_alert,
     recovery_alert,
     slo_alert,
@@ -22,6 +23,7 @@ from cadenza.ports.monitoring import AlertSender, AlertStore, AlertToSend
 from cadenza.ports.telemetry import (
     ALERT,
     ENDPOINT_FAILED,
+    ENDPOINT_PAUSED,
     ENDPOINT_RECOVERED,
     QUOTA_SPENT,
     SLO_CHANGED,
@@ -31,7 +33,7 @@ from cadenza.ports.telemetry import (
     Telemetry,
 )
 
-EVENTS = frozenset({SLO_CHANGED, ENDPOINT_FAILED, ENDPOINT_RECOVERED, QUOTA_SPENT})
+EVENTS = frozenset({SLO_CHANGED, ENDPOINT_FAILED, ENDPOINT_PAUSED, ENDPOINT_RECOVERED, QUOTA_SPENT})
 MOST_QUEUED = 1_000
 REMEMBERED = 10_000
 AT_ONCE = 10
@@ -72,6 +74,7 @@ class AlertDelivery:
         self._make: dict[str, Make] = {
             SLO_CHANGED: slo_alert,
             ENDPOINT_FAILED: partial(failure_alert, most=failures),
+            ENDPOINT_PAUSED: pause_alert,
             ENDPOINT_RECOVERED: partial(recovery_alert, most=failures),
             QUOTA_SPENT: quota_alert,
         }

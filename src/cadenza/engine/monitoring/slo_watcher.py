@@ -1,6 +1,6 @@
 """Evaluates the service level objectives from telemetry, and reports breaches."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -57,6 +57,7 @@ class SloWatcher:
         settings: SloSettings,
         eval_ms: float,
         expected: Sequence[str] = (),
+        last_idle_at: Callable[[], datetime | None] = lambda: None,
     ) -> None:
         self._clock = clock
         self._log = log
@@ -70,6 +71,8 @@ class SloWatcher:
         self._ticked_at: dict[str, datetime] = dict.fromkeys(expected, clock.now())
         self._states: dict[tuple[str, Slo], SloState] = {}
         self._resumed = False
+        self._last_idle_at = last_idle_at
+        """When the process was last idle: until then no scheduler owed a tick."""
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
         """Add one event to the statistics."""
@@ -106,8 +109,10 @@ class SloWatcher:
         for scheduler, rolling in self._rolling.items():
             for measured in measure(rolling, self._settings, now):
                 yield scheduler, measured
+        idle_at = self._last_idle_at()
         for scheduler, ticked_at in self._ticked_at.items():
-            yield scheduler, measure_silence(ticked_at, self._settings, now)
+            since = ticked_at if idle_at is None else max(ticked_at, idle_at)
+            yield scheduler, measure_silence(since, self._settings, now)
 
     def _judge(self, scheduler: str, measured: SloMeasurement, now: datetime) -> SloStatus:
         key = (scheduler, measured.slo)
@@ -166,7 +171,8 @@ def _add(
     if event == DEPTH:
         rolling.depth(now, measurements["depth"])
     elif event == IN_FLIGHT:
-        rolling.in_flight(now, full=0 < metadata["max_concurrency"] <= measurements["in_flight"])
+        full = 0 < metadata["max_concurrency"] <= measurements["in_flight"]
+        rolling.in_flight(now, full=full or metadata.get("full_tenants", 0) > 0)
     elif not metadata.get("late"):  # A late finalization is due to a process that was down, and is no miss.
         missed = metadata["status"] == "cutoff_reached"
         rolling.finalized(now, missed=missed, due_bucket=metadata["due_bucket"])

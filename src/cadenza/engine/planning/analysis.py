@@ -11,6 +11,7 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotF
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, iso, milliseconds, quoted
 from cadenza.engine.steering import COMMANDS, Steering
@@ -105,7 +106,14 @@ class AnalysisToolAccess:
         self._closed = True
 
     async def call(
-        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+        self,
+        endpoint: Endpoint,
+        tool: str,
+        arguments: Mapping[str, Any],
+        /,
+        *,
+        rule: str | None = None,
+        rank: Rank = Rank.RULE,
     ) -> ChangedEndpoint:
         """Call a tool, and record the call with its result."""
         if self._closed:
@@ -117,7 +125,8 @@ class AnalysisToolAccess:
         call = ToolCall(str(tool)[:100], str(endpoint.id)[:200], _recordable(arguments))
         self.calls.append(call._replace(error="The call was interrupted."))
         try:
-            amended = await self._steer(endpoint, tool, arguments, rule)
+            origin = f"planner:{self._entry.name}" if rule is None else lowered(f"rule:{rule}", rank)
+            amended = await self._steer(endpoint, tool, arguments, origin)
         except Exception as problem:
             self.calls[index] = call._replace(error=error_text(problem))
             raise
@@ -127,7 +136,7 @@ class AnalysisToolAccess:
         return amended
 
     async def _steer(
-        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], rule: str | None
+        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], origin: str
     ) -> ChangedEndpoint:
         if endpoint.key not in self._allowed_keys:
             raise NotAllowed(f"{quoted(endpoint.id)} is not this endpoint, nor one of its siblings.")
@@ -135,7 +144,6 @@ class AnalysisToolAccess:
         if command is None:
             raise InvalidRequest(f"There is no tool {quoted(tool)}; there are {', '.join(COMMANDS)}.", "tool")
         within_job = _WithinJob(command.parse(arguments), self._job_id)
-        origin = f"planner:{self._entry.name}" if rule is None else f"rule:{rule}"
         return await self._steering.steer(endpoint.key, within_job, origin=origin)
 
 
@@ -176,6 +184,7 @@ async def _with_timeout(
 ) -> PlannerResult:
     """The planner's result, if it comes in time; a planner that ignores its cancellation is abandoned."""
     task = asyncio.ensure_future(work)
+    task.add_done_callback(_read_exception)
     try:
         await asyncio.wait({task}, timeout=entry.timeout_ms / 1_000)
         if task.done():
@@ -188,6 +197,12 @@ async def _with_timeout(
     if not task.done():
         log.warning("a planner does not stop when it is asked to", planner=entry.name)
     raise _TimedOut
+
+
+def _read_exception(task: "asyncio.Future[PlannerResult]") -> None:
+    """Note that an exception was seen: asyncio logs a traceback of one that nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 def error_text(problem: BaseException) -> str:

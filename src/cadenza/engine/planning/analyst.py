@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, first_of
 from cadenza.engine.planning.analysis import PlannerEntry
-from cadenza.engine.planning.feed import PAGE, RunFeed
+from cadenza.engine.planning.feed import MAX_CURSOR_AGE, PAGE, RunFeed
 from cadenza.engine.planning.planner_pool import DEFAULT_POOL_SETTINGS, PlannerPool, PlannerPoolSettings
 from cadenza.engine.planning.planner_runner import PlannerDependencies
 from cadenza.engine.planning.queue import AnalysisRequest
@@ -32,6 +32,8 @@ class AnalystSettings:
     poll_ms: int = 250
     idle_ms: int = 750
     """The longest poll interval, reached step by step while nothing happens."""
+    resume_within: timedelta = MAX_CURSOR_AGE
+    """A saved cursor that is older is not resumed from."""
     pool: PlannerPoolSettings = DEFAULT_POOL_SETTINGS
 
 
@@ -57,7 +59,11 @@ class Analyst:
         self._dependencies = dependencies
         self._settings = settings
         self._wakeup = wakeup
-        self._feed = RunFeed(store=dependencies.store.analyses, clock=dependencies.clock)
+        self._feed = RunFeed(
+            store=dependencies.store.analyses,
+            clock=dependencies.clock,
+            resume_within=settings.resume_within,
+        )
         self._recorder = AnalysisRecorder(
             store=dependencies.store.analyses, clock=dependencies.clock, log=dependencies.log
         )
@@ -69,6 +75,11 @@ class Analyst:
         self._idle_ms = settings.poll_ms
         self.alive_at = dependencies.clock.now()
         """When it last polled; long ago means that it hangs."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether analyses are in progress, or what is done was not saved yet."""
+        return self._oldest_page() is not None or self._feed.has_unsaved_progress
 
     async def run(self) -> None:
         """Analyze until cancelled; an unexpected exception in any part ends it."""

@@ -32,14 +32,17 @@ class NewRuns(NamedTuple):
 class RunFeed:
     """Returns each run once, and saves the cursor up to which all runs are processed."""
 
-    def __init__(self, *, store: AnalysisStore, clock: Clock) -> None:
+    def __init__(
+        self, *, store: AnalysisStore, clock: Clock, resume_within: timedelta = MAX_CURSOR_AGE
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._resume_within = resume_within
         self._cursor: str | None = None
         self._seen_ids: OrderedDict[str, None] = OrderedDict()
         self._pages: deque[tuple[int, str]] = deque()
         self._done_cursor: str | None = None
-        self._has_unsaved_progress = False
+        self.has_unsaved_progress = False
         """Whether more is processed than the saved cursor says."""
         self._saved_at = clock.now() - REFRESH_EVERY
         self.page = 0
@@ -49,7 +52,7 @@ class RunFeed:
         """Continue from the saved cursor, unless it is too old."""
         note: Any = (await self._store.notes(NOTES_OWNER, [FEED_KEY])).get(FEED_KEY)
         now = self._clock.now()
-        if isinstance(note, dict) and abs(now - datetime.fromisoformat(note["at"])) < MAX_CURSOR_AGE:
+        if isinstance(note, dict) and abs(now - datetime.fromisoformat(note["at"])) < self._resume_within:
             self._cursor = self._done_cursor = note["mark"]
 
     async def read(self) -> NewRuns:
@@ -74,9 +77,9 @@ class RunFeed:
         while self._pages and (oldest_page is None or self._pages[0][0] < oldest_page):
             _, self._done_cursor = self._pages.popleft()
             has_progress = True
-        self._has_unsaved_progress |= has_progress
+        self.has_unsaved_progress |= has_progress
         now = self._clock.now()
-        if now - self._saved_at >= (SAVE_EVERY if self._has_unsaved_progress else REFRESH_EVERY):
+        if now - self._saved_at >= (SAVE_EVERY if self.has_unsaved_progress else REFRESH_EVERY):
             note: Json = {"mark": self._done_cursor, "at": iso(now)}
             await self._store.save_notes(NOTES_OWNER, {FEED_KEY: note}, now)
-            self._has_unsaved_progress, self._saved_at = False, now
+            self.has_unsaved_progress, self._saved_at = False, now

@@ -20,7 +20,7 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, NextAnalysis, PlannerResult
 from cadenza.ports.store import Store
-from cadenza.ports.telemetry import Logger, Telemetry
+from cadenza.ports.telemetry import Logger, Telemetry, endpoint_facts
 
 ANALYSIS_EVENT = "planner.sitting.stop"
 SHADOW_RECORD_INTERVAL = timedelta(minutes=10)
@@ -165,4 +165,6 @@ class PlannerRunner:
         about = {"planner": entry.name, "trigger": briefing.trigger, "result": status}
         self._dependencies.telemetry.emit(ANALYSIS_EVENT, measured, about)
         if self._dependencies.log.verbose:
-            self._dependencies.log.debug("sitting", endpoint_id=briefing.endpoint.id, **about, **measured)
+            latest = briefing.recent[0].id if briefing.recent else None
+            facts = endpoint_facts(briefing.endpoint, latest)
+            self._dependencies.log.debug("sitting", **facts, **about, **measured)

@@ -1,9 +1,14 @@
 """Leases what is due, and knows when the next claim makes sense."""
 
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime, timedelta
 
+from cadenza.domain.access.places import ClaimShares
+from cadenza.domain.scheduling.abandon import Trial, tried_requirements
+from cadenza.domain.scheduling.due import AT_ONCE
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import milliseconds
+from cadenza.engine.worker.places import WorkerPlaces
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import CanRun
 from cadenza.ports.scheduling import EndpointStore
@@ -16,28 +21,65 @@ class Claimer:
     """Leases endpoints that are due, or will be within the time that is claimed ahead."""
 
     def __init__(
-        self, *, store: EndpointStore, can_run: CanRun, clock: Clock, ahead_ms: int, lease_ms: int
+        self,
+        *,
+        store: EndpointStore,
+        places: WorkerPlaces,
+        can_run: CanRun,
+        clock: Clock,
+        ahead_ms: int,
+        lease_ms: int,
+        lease_now: Callable[[], datetime] | None = None,
     ) -> None:
         self._store = store
+        self._places = places
         self._can_run = can_run
         self._clock = clock
+        self._lease_now = lease_now or clock.now
         self._ahead = milliseconds(ahead_ms)
         self._lease = milliseconds(lease_ms)
+        self._holder: str | None = None
+        """Stands for this worker: the token of its first claim."""
 
-    async def claim(self, limit: int) -> list[Claim]:
-        """Lease at most so many, the soonest first."""
-        now = self._clock.now()
-        return await self._store.claim_due(
-            now=now,
-            within=self._ahead,
-            lease_until=now + self._lease,
-            limit=limit,
-            can_run=self._can_run(),
+    async def claim(self, limits: ClaimShares, part_ahead: float = 1) -> list[Claim]:
+        """Lease what is due, or will be within this part of the time that is claimed ahead; soonest first."""
+        return await self._claim(limits, self._ahead * part_ahead, self._can_run())
+
+    async def claim_suspects(self, limit: int, *trials: Trial) -> list[Claim]:
+        """Lease suspects that are due and tried in one of these ways, at most so many."""
+        bounds = dict.fromkeys(self._places.full_tenants(for_suspects=True), 0)
+        return await self._claim(ClaimShares(limit, bounds), AT_ONCE, self._tried(trials))
+
+    async def any_suspect_due(self, *trials: Trial) -> bool:
+        """Is there a suspect to claim that is tried in one of these ways?"""
+        required, full = self._tried(trials), self._places.full_tenants(for_suspects=True)
+        due = await self._store.next_due(required, without=full) if required else None
+        return due is not None and due <= self._clock.now()
+
+    def _tried(self, trials: Iterable[Trial]) -> list[str]:
+        """The requirements of suspects; none for a worker that claims everything, and suspects with it."""
+        return tried_requirements(self._can_run() or (), *trials)
+
+    async def _claim(
+        self, limits: ClaimShares, within: timedelta, can_run: Collection[str] | None
+    ) -> list[Claim]:
+        claims = await self._store.claim_due(
+            now=self._clock.now(),
+            within=within,
+            lease_until=self._lease_now() + self._lease,
+            limit=limits.limit,
+            bounds=limits.bounds,
+            can_run=can_run,
+            holder=self._holder,
         )
+        if claims and self._holder is None:
+            self._holder = claims[0].token
+        return claims
 
     async def next_due(self) -> datetime | None:
-        """The earliest moment at which there is something to claim."""
-        return await self._store.next_due(self._can_run())
+        """The earliest moment at which there is something to claim of tenants that may have another place."""
+        self._places.waiting = full = self._places.full_tenants()
+        return await self._store.next_due(self._can_run(), without=full)
 
 
 class ClaimTimer:
@@ -45,14 +87,15 @@ class ClaimTimer:
 
     def __init__(self, clock: Clock, *, ahead_ms: float, linger_ms: float) -> None:
         self._clock = clock
-        self._ahead = milliseconds(1) * ahead_ms
+        self._most_ahead = self._ahead = milliseconds(1) * ahead_ms
         self._linger = milliseconds(1) * linger_ms
         self._claimed_at = clock.now()
         self._due: datetime | None = None
 
-    def reset(self) -> None:
-        """A claim begins, and takes all that was noted."""
+    def reset(self, part_ahead: float = 1) -> None:
+        """A claim begins, this part of the time ahead, and takes all that was noted."""
         self._claimed_at, self._due = self._clock.now(), None
+        self._ahead = self._most_ahead * part_ahead
 
     def note(self, due: datetime | None) -> None:
         """Something comes due then, and is not claimed."""
@@ -62,12 +105,16 @@ class ClaimTimer:
     def note_after_claim(self, due: datetime | None) -> None:
         """A claim that was not full left what comes due then.
 
-        If it could have been claimed, another worker is just claiming it, and the
-        next claim waits a moment.
+        If it could have been claimed, another worker is just claiming it, or it is hidden
+        behind a backlog that may not be claimed; the next claim waits a moment.
         """
         now = self._clock.now()
         taken = due is not None and due - self._ahead <= now
         self.note(now + self._linger + self._ahead if taken else due)
+
+    def note_now(self) -> None:
+        """Something may be claimed at once."""
+        self.note(self._clock.now())
 
     @property
     def is_due(self) -> bool:

@@ -4,13 +4,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from cadenza.domain.job_failure import ErrorClass
+from cadenza.domain.scheduling.abandon import is_suspect, trial_of
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion, Outcome, Run, RunStatus
-from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.settle import SettledRun, given_up
 from cadenza.ports.telemetry import (
     DEPTH,
     ENDPOINT_FAILED,
+    ENDPOINT_PAUSED,
     ENDPOINT_RECOVERED,
+    ENDPOINT_SUSPECTED,
     IN_FLIGHT,
     JOB,
     SKIPPED,
@@ -19,6 +22,7 @@ from cadenza.ports.telemetry import (
     Measurements,
     Metadata,
     Telemetry,
+    endpoint_facts,
 )
 
 SCHEDULER = "endpoints"
@@ -35,11 +39,14 @@ class ClaimPass(NamedTuple):
 
     duration_ms: float
     claimed: int
-    held: int
+    unended: int
+    """Held claims that have not ended."""
     running: int
-    """Held claims that are with a dispatcher."""
+    """Those of them that have reached their moment."""
     concurrency: int
-    """How many claims it may hold."""
+    """How many of these may be with a dispatcher."""
+    full_tenants: int
+    """How many tenants hold as many claims as they may."""
 
 
 class WorkerEvents:
@@ -56,8 +63,10 @@ class WorkerEvents:
     def claim_pass(self, done: ClaimPass) -> None:
         """A pass of the running loop is over."""
         self.tick(done.duration_ms, done.claimed)
-        self._emit(DEPTH, {"depth": max(0, done.held - done.running)}, {})
-        self._emit(IN_FLIGHT, {"in_flight": done.held}, {"max_concurrency": done.concurrency})
+        running = min(done.running, done.concurrency)
+        self._emit(DEPTH, {"depth": max(0, done.unended - running)}, {})
+        bounds = {"max_concurrency": done.concurrency, "full_tenants": done.full_tenants}
+        self._emit(IN_FLIGHT, {"in_flight": min(done.unended, done.concurrency)}, bounds)
 
     def settled(self, settled: SettledRun, completion: Completion) -> None:
         """A run is settled."""
@@ -73,16 +82,28 @@ class WorkerEvents:
             self._telemetry.emit(JOB, {"duration_ms": run.duration_ms, "late_ms": run.late_ms}, metadata)
         if endpoint.failure_count != failures_before:
             self.failures_changed(endpoint, run, failures_before)
+        if endpoint.pause_origin is not None and given_up(endpoint):
+            self._telemetry.emit(*pause_event(endpoint, run))
         if self._log.verbose:
             self._log.debug("run", **_facts(run), status=run.status, attempt=run.attempt, late_ms=run.late_ms)
 
     def failures_changed(self, endpoint: Endpoint, run: Run, failures_before: int) -> None:
         """An endpoint failed once more, or has recovered."""
         if not endpoint.failure_count:
-            self._log.info("an endpoint is well again", endpoint_id=endpoint.id, failures=failures_before)
+            facts = endpoint_facts(endpoint, run.id)
+            self._log.info("an endpoint is well again", **facts, failures=failures_before)
         elif not failures_before:
             self._log.warning("an endpoint has begun to fail", **_facts(run))
         self._telemetry.emit(*failure_event(endpoint, run, failures_before))
+
+    def abandoned(self, endpoint: Endpoint, run: Run) -> None:
+        """A run was abandoned: its endpoint is suspected, or paused for good."""
+        if endpoint.failure_count:
+            self.failures_changed(endpoint, run, endpoint.failure_count - 1)
+        if given_up(endpoint):
+            self._telemetry.emit(*pause_event(endpoint, run))
+        elif is_suspect(endpoint):
+            self._emit(ENDPOINT_SUSPECTED, {}, {"trial": str(trial_of(endpoint))})
 
     def _emit(self, event: str, measurements: Mapping[str, float], metadata: Metadata) -> None:
         self._telemetry.emit(event, measurements, {**metadata, "scheduler": SCHEDULER})
@@ -96,15 +117,15 @@ class EndpointEvent(NamedTuple):
     metadata: Metadata
 
 
+def pause_event(endpoint: Endpoint, run: Run) -> EndpointEvent:
+    """The event that an endpoint was paused for good."""
+    about = {**endpoint_facts(endpoint, run.id), "scheduler": SCHEDULER}
+    return EndpointEvent(ENDPOINT_PAUSED, {}, {**about, "reason": endpoint.pause_reason})
+
+
 def failure_event(endpoint: Endpoint, run: Run, failures_before: int) -> EndpointEvent:
     """The event that an endpoint failed once more, or has recovered."""
-    about: dict[str, str | None] = {
-        "tenant_id": endpoint.tenant_id,
-        "job_id": endpoint.job_id,
-        "endpoint_id": endpoint.id,
-        "run_id": run.id,
-        "scheduler": SCHEDULER,
-    }
+    about = {**endpoint_facts(endpoint, run.id), "scheduler": SCHEDULER}
     if not endpoint.failure_count:
         return EndpointEvent(ENDPOINT_RECOVERED, {"failures": failures_before}, about)
     error = run.error or run.reason or str(run.status)

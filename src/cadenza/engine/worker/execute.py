@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from cadenza.domain.job_failure import LONGEST_TRACEBACK, error_text, traceback_text
 from cadenza.domain.scheduling.due import misfired
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.policy import cut_timeout
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.validation import LONGEST_TEXT, milliseconds
 from cadenza.ports.access import Quota, QuotaAnswer, QuotaKind, QuotaRequest
@@ -34,7 +36,7 @@ class Deadlines:
     """
 
     def __init__(self) -> None:
-        self._open: set[Deadline] = set()
+        self._open: dict[Deadline, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -44,14 +46,14 @@ class Deadlines:
         assert task is not None, "only a task can be timed"
         loop = task.get_loop()
         deadline = Deadline(task, loop.time() + timeout_ms / 1_000)
-        self._open.add(deadline)
+        self._open[deadline] = None
         if self._timer is None or self._loop is not loop or deadline.moment < self._timer.when():
             self._arm(loop, deadline.moment)
         return deadline
 
     def clear(self, deadline: Deadline) -> None:
         """The run has ended, in time or not."""
-        self._open.discard(deadline)
+        self._open.pop(deadline, None)
 
     def _arm(self, loop: asyncio.AbstractEventLoop, moment: float) -> None:
         if self._timer is not None:
@@ -63,7 +65,7 @@ class Deadlines:
         self._timer = None
         now = loop.time()
         for deadline in [one for one in self._open if one.moment <= now]:
-            self._open.discard(deadline)
+            self._open.pop(deadline, None)
             deadline.expired = True
             deadline.task.cancel()
         if self._open:
@@ -78,8 +80,11 @@ REPORTABLE = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT}
 class Executor:
     """Asks the quota, then dispatches: with a timeout, and with every failure turned into an outcome."""
 
-    def __init__(self, *, dispatcher: Dispatcher, quota: Quota, clock: Clock) -> None:
+    def __init__(
+        self, *, dispatcher: Dispatcher, quota: Quota, clock: Clock, max_timeout_ms: int | None = None
+    ) -> None:
         self._dispatcher = dispatcher
+        self._max_timeout_ms = max_timeout_ms
         self._quota = quota
         self._clock = clock
         self._deadlines = Deadlines()
@@ -103,10 +108,10 @@ class Executor:
         if answer.opens_at is not None and answer.opens_at > now:
             outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
         elif misfired(claim, now):
-            late = (now - claim.due_at) // milliseconds(1)
+            late = (now - claim.planned_at) // milliseconds(1)
             outcome = Outcome(RunStatus.SKIPPED, reason=f"{late} ms late, beyond its grace")
         else:
-            outcome = await self._dispatch(claim, now, task)
+            outcome = await self._dispatch(_with_timeout(claim, self._max_timeout_ms), now, task)
         return Completion(claim, outcome, self._clock.now())
 
     async def _dispatch(self, claim: Claim, began: datetime, task: "asyncio.Task[None] | None") -> Outcome:
@@ -135,6 +140,12 @@ class Executor:
 @lru_cache(maxsize=1024)
 def _request(tenant_id: str) -> QuotaRequest:
     return QuotaRequest(QuotaKind.ENDPOINT, tenant_id)
+
+
+def _with_timeout(claim: Claim, longest_ms: int | None) -> Claim:
+    policy = claim.endpoint.policy
+    cut = cut_timeout(policy, longest_ms)
+    return claim if cut is policy else claim._replace(endpoint=evolve(claim.endpoint, policy=cut))
 
 
 def _too_late(claim: Claim) -> Outcome:

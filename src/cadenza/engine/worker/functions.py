@@ -32,12 +32,14 @@ class FunctionDeclarations:
         cron: CronCalculator,
         log: Logger,
         retire_after_ms: int | None,
+        jitter_ms: int = 0,
     ) -> None:
         self._store = store
         self._names = names
         self._clock = clock
         self._cron = cron
         self._log = log
+        self._jitter_ms = jitter_ms
         self._attempts = Attempts("worker/functions", clock, log)
         self._retire_after = None if retire_after_ms is None else milliseconds(retire_after_ms)
         self._every_ms = min(DECLARE_MS, (retire_after_ms or DECLARE_MS) / DECLARATIONS)
@@ -52,9 +54,8 @@ class FunctionDeclarations:
         """Declare the functions of this process, and retire endpoints whose function nobody declares."""
         if names := self._names():
             now = self._clock.now()
-            back = await self._store.declare(
-                names, now=now, bring_back=partial(bring_back, now=now, cron=self._cron)
-            )
+            rule = partial(bring_back, now=now, cron=self._cron, jitter_ms=self._jitter_ms)
+            back = await self._store.declare(names, now=now, bring_back=rule)
             if back:
                 self._log.info("endpoints came back: their function is declared again", **_facts(back))
         if self._retire_after is not None:

@@ -3,42 +3,68 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import copy_context
 from datetime import datetime
 
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.engine.async_helpers import first_of
 from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.run_tasks import RunPace, RunTasks
 from cadenza.ports.access import QuotaAnswer
-from cadenza.ports.clock import Clock
+from cadenza.ports.clock import Clock, Stopwatch
 
 
 class HeldClaims:
     """Every claim of a worker, from its lease to its commit, and the tasks that run them."""
 
-    def __init__(self, *, executor: Executor, clock: Clock, on_capacity: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        *,
+        executor: Executor,
+        clock: Clock,
+        on_capacity: Callable[[], None],
+        stopwatch: Stopwatch | None = None,
+        lease_now: Callable[[], datetime] | None = None,
+    ) -> None:
         self._executor = executor
         self._clock = clock
+        self.lease_now = lease_now or clock.now
+        """The moment that leases are counted from."""
+        self._stopwatch = stopwatch
+        self._trusted_until_ms: float | None = None
         self._on_capacity = on_capacity
         self._claims: dict[str, Claim] = {}
         self._starts_at: dict[str, datetime] = {}
-        self._launched: deque[tuple[Claim, QuotaAnswer]] = deque()
-        self._shared_task: asyncio.Task[None] | None = None
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._answers: dict[str, QuotaAnswer] = {}
+        self.pace = RunPace((lambda: 0.0) if stopwatch is None else stopwatch.elapsed_ms)
+        self.tasks = RunTasks(self._run, pace=self.pace, on_ended=on_capacity)
         self._completions: deque[Completion] = deque()
         self._ended: set[str] = set()
         self.has_completions = asyncio.Event()
         """Set while there are completions to take."""
         self.empty = asyncio.Event()
         self.empty.set()
+        self.unprotected: list[str] = []
+        """The runs that were never dispatched, because their leases had run out by then."""
 
     def __len__(self) -> int:
         return len(self._claims)
+
+    def __contains__(self, run_id: object) -> bool:
+        return run_id in self._claims
+
+    def get(self, run_id: str) -> Claim | None:
+        """The claim of a run, if it is held."""
+        return self._claims.get(run_id)
 
     @property
     def claims(self) -> list[Claim]:
         """All claims whose leases are in use."""
         return list(self._claims.values())
+
+    @property
+    def begun(self) -> list[Claim]:
+        """Claims that have a place."""
+        return [self._claims[run_id] for run_id in self.tasks.begun if run_id in self._claims]
 
     @property
     def waiting(self) -> list[Claim]:
@@ -50,9 +76,19 @@ class HeldClaims:
         return [self._claims[run_id] for run_id, moment in self._starts_at.items() if moment <= now]
 
     @property
+    def unended(self) -> int:
+        """How many wait for their moment or a place, or run."""
+        return len(self._claims) - len(self._ended)
+
+    @property
+    def launched(self) -> int:
+        """How many have reached their moment and not ended."""
+        return self.unended - len(self._starts_at)
+
+    @property
     def running(self) -> int:
         """How many are launched and have not ended."""
-        return len(self._tasks) + len(self._launched)
+        return len(self.tasks)
 
     @property
     def completed(self) -> int:
@@ -89,6 +125,11 @@ class HeldClaims:
             if run_id in self._claims:
                 self._claims[run_id] = self._claims[run_id]._replace(lease_until=until)
 
+    def trust_leases(self, span_ms: float) -> None:
+        """Leases were checked, and are to be checked again before so many milliseconds have passed."""
+        if self._stopwatch is not None:
+            self._trusted_until_ms = self._stopwatch.elapsed_ms() + span_ms
+
     async def launch(self, claims: Sequence[Claim]) -> None:
         """Run claims whose moment has come; if the quota cannot be asked, release them."""
         if self._starts_at:
@@ -100,10 +141,9 @@ class HeldClaims:
         except BaseException:
             self.release(claims, "the quota could not be asked")
             raise
-        self._launched.extend(zip(claims, answers, strict=True))
-        if claims:
-            self._shared_task = asyncio.create_task(self._run_in_one_task())
-            asyncio.get_running_loop().call_soon(self._run_in_own_tasks)
+        run_ids = [claim.run_id for claim in claims]
+        self._answers.update(zip(run_ids, answers, strict=True))
+        self.tasks.launch(run_ids, self._clock.now())
 
     def complete(self, completions: Sequence[Completion]) -> None:
         """Note how claims ended; each ends once, and claims that are not held any more do not count."""
@@ -134,8 +174,7 @@ class HeldClaims:
             self._claims.pop(run_id, None)
             self._starts_at.pop(run_id, None)
             self._ended.discard(run_id)
-            if run_id in self._tasks:
-                self._tasks[run_id].cancel()
+            self.tasks.cancel(run_id)
         if not self._claims:
             self.empty.set()
         self._on_capacity()
@@ -147,60 +186,54 @@ class HeldClaims:
         self.remove(lost)
         return lost
 
-    async def all_begun(self) -> None:
-        """Let all that is launched begin: what the shared task does not reach has its own a step later."""
-        for _ in range(2):
-            await asyncio.sleep(0)
-
-    async def all_ended(self) -> None:
-        """Wait until all that is launched has ended."""
-        while self.running:
-            assert self._shared_task is not None, "something was launched"
-            await asyncio.wait({self._shared_task, *self._tasks.values()})
+    def give_back(self, launched_before: datetime) -> bool:
+        """Release claims that waited for a place since then, so that another worker may run them; any?"""
+        late = self.tasks.take_late(launched_before)
+        if late:
+            self.pace.forget()
+            self._release_unbegun(late, "its worker had no place for it")
+        return bool(late)
 
     async def stop(self, grace_ms: float) -> None:
         """Let runs finish within the grace, then cancel them; a run that does not end is left behind."""
-        self._run_in_own_tasks()
-        if not self._tasks:
+        await self.tasks.all_begun()
+        self._release_unbegun(self.tasks.take_late(self._clock.now()), "its worker stopped")
+        if not (tasks := self.tasks.unfinished):
             return
-        tasks = set(self._tasks.values())
         await first_of(self._clock.sleep(grace_ms), asyncio.wait(tasks))
         for task in tasks:
             task.cancel()
         await first_of(self._clock.sleep(grace_ms), asyncio.wait(tasks))
-        unstoppable = [self._claims[run_id] for run_id in self._tasks if run_id in self._claims]
+        unstoppable = [self._claims[run_id] for run_id in self.tasks.begun if run_id in self._claims]
         self._cancel(unstoppable, "its worker stopped, and the run ignored the cancellation")
+
+    def _release_unbegun(self, run_ids: Iterable[str], reason: str) -> None:
+        for run_id in run_ids:
+            self._answers.pop(run_id, None)
+        self.release([self._claims[run_id] for run_id in run_ids if run_id in self._claims], reason)
 
     def _cancel(self, claims: Sequence[Claim], reason: str) -> None:
         now, outcome = self._clock.now(), Outcome(RunStatus.CANCELLED, reason=reason)
         self.complete([Completion(claim, outcome, now) for claim in claims])
 
-    async def _run_in_one_task(self) -> None:
-        """Run one after the other, until one waits: a task for each would cost more than a short run.
+    def _is_protected(self, claim: Claim) -> bool:
+        """Does its lease still protect it? A process that was frozen finds out here, by either clock."""
+        until_ms = self._trusted_until_ms
+        if claim.lease_until <= self.lease_now():
+            return False
+        return self._stopwatch is None or until_ms is None or self._stopwatch.elapsed_ms() < until_ms
 
-        If one leaves a cancellation or something in its context behind, none follows it here.
-        """
-        task, clean = asyncio.current_task(), copy_context()
-        assert task is not None, "only a task can run"
-        while self._launched and not task.cancelling() and copy_context() == clean:
-            claim, answer = self._launched.popleft()
-            if claim.run_id in self._claims:  # Its lease may be lost by now.
-                self._tasks[claim.run_id] = task
-                await self._run(claim, answer, task)
-
-    def _run_in_own_tasks(self) -> None:
-        """Give each claim that the shared task has not reached a task of its own."""
-        for claim, answer in self._launched:
-            if claim.run_id in self._claims:
-                self._tasks[claim.run_id] = asyncio.create_task(self._run(claim, answer))
-        self._launched.clear()
-
-    async def _run(self, claim: Claim, answer: QuotaAnswer, task: "asyncio.Task[None] | None" = None) -> None:
+    async def _run(self, run_id: str, task: asyncio.Task[None]) -> None:
+        """Run a claim and note how it ended, unless its lease was lost while it waited for its turn."""
+        answer, claim = self._answers.pop(run_id), self._claims.get(run_id)
+        if claim is None:
+            return
+        if not self._is_protected(claim):
+            self.unprotected += self.remove_lost([claim])
+            return
         try:
             completion = await self._executor.execute(claim, answer, task=task)
         except asyncio.CancelledError:
             outcome = Outcome(RunStatus.CANCELLED, reason="its worker stopped before it ended")
             completion = Completion(claim, outcome, self._clock.now())
-        finally:
-            del self._tasks[claim.run_id]
         self.complete([completion])

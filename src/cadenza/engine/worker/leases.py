@@ -1,5 +1,7 @@
 """Renews the leases of held claims, and stops runs whose lease runs out."""
 
+import asyncio
+
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import Attempts, first_of
 from cadenza.engine.worker.held_claims import HeldClaims
@@ -30,8 +32,18 @@ class LeaseRenewer:
         await first_of(self._check_repeatedly(), self._renew_repeatedly())
 
     async def _check_repeatedly(self) -> None:
+        """Check at every step; a process that was frozen checks before anything that it was doing goes on.
+
+        Tasks that the thaw wakes take their next step only after the timers that are due have been called.
+        """
+        loop = asyncio.get_running_loop()
         while True:
-            await self._clock.sleep(self._check_ms)
+            self._held.trust_leases(CHECKS_PER_LEASE * self._check_ms)
+            overdue = loop.call_later(2 * self._check_ms / 1_000, self._stop_expiring)
+            try:
+                await self._clock.sleep(self._check_ms)
+            finally:
+                overdue.cancel()
             self._stop_expiring()
 
     async def _renew_repeatedly(self) -> None:
@@ -43,7 +55,7 @@ class LeaseRenewer:
         claims = self._held.claims
         if not claims:
             return
-        until = self._clock.now() + self._lease
+        until = self._held.lease_now() + self._lease
         renewed = await self._store.renew(claims, until)
         self._held.set_lease(renewed, until)
         lost = self._held.remove_lost([claim for claim in claims if claim.run_id not in renewed])
@@ -52,7 +64,10 @@ class LeaseRenewer:
 
     def _stop_expiring(self) -> None:
         """Before another worker may take over a claim, this one must have stopped its run."""
-        limit = self._clock.now() + milliseconds(1) * self._check_ms
+        if self._held.unprotected:
+            run_ids, self._held.unprotected = self._held.unprotected, []
+            self._log.warning("leases ran out before their runs could start", run_ids=run_ids)
+        limit = self._held.lease_now() + milliseconds(1) * self._check_ms
         lost = self._held.remove_lost([claim for claim in self._held.claims if claim.lease_until <= limit])
         if lost:
             self._log.warning("leases could not be renewed; their runs are stopped", run_ids=lost)

@@ -2,56 +2,33 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, all_of, first_of
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, GracePeriod, all_of, first_of
 from cadenza.engine.worker.claim import Claimer, ClaimTimer
+from cadenza.engine.worker.clock_check import ClockCheck, ClockStepWatch, watched_clock
 from cadenza.engine.worker.events import ClaimPass, WorkerEvents
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.functions import FunctionDeclarations
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.engine.worker.leases import LeaseRenewer
+from cadenza.engine.worker.places import WorkerPlaces
 from cadenza.engine.worker.settle import AlertRule, Settler, SettleRule
 from cadenza.engine.worker.start import Starter
+from cadenza.engine.worker.suspects import SuspectTrials
 from cadenza.engine.worker.sweeper import Sweeper
-from cadenza.ports.clock import Clock, CronCalculator
+from cadenza.engine.worker.worker_settings import DEFAULTS, WorkerSettings
+from cadenza.ports.clock import Clock, CronCalculator, Stopwatch
 from cadenza.ports.dispatcher import CanRun
 from cadenza.ports.scheduling import EndpointStore, Wakeup
 from cadenza.ports.telemetry import Logger, Telemetry
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSettings:
-    """How much a worker takes on, how long it waits, and for how long its leases protect."""
-
-    claim_limit: int = 50
-    """How many endpoints one claim takes at most."""
-    concurrency: int = 50
-    """How many claims it holds at most."""
-    claim_ahead_ms: int = 0
-    """How long before its moment an endpoint may be claimed."""
-    lease_ms: int = 60_000
-    settle_batch: int = 500
-    """How many completions are settled together at most."""
-    settle_at_once: int = 2
-    """How many such batches are settled at the same time at most, when one takes long."""
-    settle_linger_ms: float = 5
-    """How long completions are gathered."""
-    poll_ms: int = 1_000
-    """How long it sleeps at most, in case a wake-up was lost."""
-    jitter_ms: int = 0
-    """How far endpoints that would start together are spread."""
-    grace_ms: int = 10_000
-    """How long runs may go on after the loop was asked to stop."""
-
-
-DEFAULTS = WorkerSettings()
-CANCEL_TIMEOUT_MS = 1_000
-"""How long a call that was cancelled may take to end."""
+LONGEST_QUEUE_MS = 100
+"""How long a claim that has reached its moment waits for a place, before it is given back."""
 
 
 class WorkerLoop:
@@ -71,18 +48,40 @@ class WorkerLoop:
         alerts: AlertRule | None = None,
         can_run: CanRun = lambda: None,
         functions: FunctionDeclarations | None = None,
+        stopwatch: Stopwatch | None = None,
     ) -> None:
         self._store = store
         self._sweeper = sweeper
-        self._functions = functions
+        self._upkeep: list[FunctionDeclarations | ClockStepWatch] = [] if functions is None else [functions]
+        self._clock_check: ClockCheck | None = None
+        if stopwatch is not None:
+            self._clock_check, watch = watched_clock(
+                store=store, clock=clock, stopwatch=stopwatch, cron=cron, log=log, lease_ms=settings.lease_ms
+            )
+            self._upkeep.append(watch)
         self._clock = clock
         self._log = log
         self._settings = settings
         self._events = WorkerEvents(telemetry, log)
-        self._held = held = HeldClaims(executor=executor, clock=clock, on_capacity=self._check_timer)
+        self._held = held = HeldClaims(
+            executor=executor,
+            clock=clock,
+            on_capacity=self._check_timer,
+            stopwatch=stopwatch,
+            lease_now=None if self._clock_check is None else self._clock_check.lease_now,
+        )
         ahead_ms, linger_ms = settings.claim_ahead_ms, settings.settle_linger_ms
+        self._places = WorkerPlaces(
+            held, settings, kept=self._places_kept, careful=lambda: self._suspects.are_tried
+        )
         self._claimer = Claimer(
-            store=store, can_run=can_run, clock=clock, ahead_ms=ahead_ms, lease_ms=settings.lease_ms
+            store=store,
+            places=self._places,
+            can_run=can_run,
+            clock=clock,
+            ahead_ms=ahead_ms,
+            lease_ms=settings.lease_ms,
+            lease_now=held.lease_now,
         )
         self._timer = ClaimTimer(clock, ahead_ms=ahead_ms, linger_ms=linger_ms)
         self._starter = Starter(
@@ -106,10 +105,17 @@ class WorkerLoop:
             at_once=settings.settle_at_once,
         )
         self._leases = LeaseRenewer(held=held, store=store, clock=clock, log=log, lease_ms=settings.lease_ms)
-        self._wake = asyncio.Event()
-        self._timer_changed = asyncio.Event()
-        self._stopped = asyncio.Event()
-        self._stopped_at: datetime | None = None
+        self._wake, self._timer_changed, self._stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._suspects = SuspectTrials(
+            claimer=self._claimer,
+            starter=self._starter,
+            held=held,
+            clock=clock,
+            stopped=self._stopped,
+            on_capacity=self._check_timer,
+            settings=settings,
+        )
+        self._grace = GracePeriod(clock, settings.grace_ms)
         self._alive_at = clock.now()
 
     @property
@@ -124,20 +130,21 @@ class WorkerLoop:
 
     def stop(self) -> None:
         """Ask it to claim no more, let runs finish, settle them and return; safe to call twice."""
-        self._stopped_at = self._stopped_at or self._clock.now()
+        self._grace.begin()
         self._stopped.set()
         self._wake.set()
         self._starter.wake()
+        self._suspects.wake()
 
     async def run(self) -> None:
         """Run until stopped; a bug in any part ends it with that bug's exception."""
-        sweeping = self._sweeper.run(self._settings.lease_ms / 3)
+        self._held.tasks.openings = self._places.openings
+        sweeping = self._sweeper.run(self._settings.lease_ms / 3, self._suspects.wake, self._clock_check)
         listening = self._listen(self._store.listen())
-        declaring = [] if self._functions is None else [self._functions.run()]
-        upkeep = (self._leases.run(), sweeping, listening, *declaring)
+        upkeep = (self._leases.run(), sweeping, listening, *(part.run() for part in self._upkeep))
         parts = (self._claim_and_start(), self._settler.run(), *upkeep)
         try:
-            await first_of(*parts, cancel_timeout=self._cancel_timeout)
+            await first_of(*parts, cancel_timeout=self._grace.cancel_timeout)
         finally:
             await self._abandon_held()
 
@@ -149,13 +156,13 @@ class WorkerLoop:
         """
         began = self._clock.now()
         try:
-            claims = await self._claimer.claim(self._claim_limit)
+            claims = await self._claimer.claim(ClaimShares(self._places.limit))
             await self._starter.take(claims)
             while (moment := self._held.next_start()) is not None:
-                await self._held.all_begun()  # What was launched begins before time moves on.
+                await self._held.tasks.all_begun()  # What was launched begins before time moves on.
                 await self._clock.sleep(max(0.0, self._ms_until(moment)))
                 await self._starter.start_due()
-            await self._held.all_ended()
+            await self._held.tasks.all_ended()
             settled = await self._settler.settle(self._held.take_completions(self._held.completed))
         finally:
             await self._abandon_held()
@@ -168,11 +175,17 @@ class WorkerLoop:
         A call that has not returned when the grace is over is cut off, and what it
         holds is left to the sweeper.
         """
-        passes = (self._repeat("claim", self._claim_pass), self._repeat("start", self._starter.start_pass))
-        if not await all_of(*passes, until=self._grace(), cancel_timeout=self._cancel_timeout):
+        passes = (
+            self._repeat("claim", self._claim_pass),
+            self._repeat("start", self._starter.start_pass),
+            self._repeat("suspects", self._suspects.trial_pass),
+        )
+        if not await all_of(
+            *passes, until=self._grace.over(self._stopped), cancel_timeout=self._grace.cancel_timeout
+        ):
             self._log.warning("a call did not return in time; what it holds is left to the sweeper")
         self._held.release(self._held.waiting, "its worker stopped")
-        await self._held.stop(self._grace_left_ms)
+        await self._held.stop(self._grace.left_ms)
         await first_of(self._held.empty.wait(), self._clock.sleep(self._settings.grace_ms))
 
     async def _repeat(self, step: str, one_pass: Callable[[], Awaitable[None]]) -> None:
@@ -185,25 +198,28 @@ class WorkerLoop:
         """Claim what is due, take it on, and sleep until there may be more and capacity for it."""
         self._alive_at = self._clock.now()
         self._wake.clear()
+        self._held.give_back(self._clock.now() - milliseconds(LONGEST_QUEUE_MS))
         began, claimed = self._real_time(), 0
         try:
-            if limit := self._claim_limit:
-                claimed = await self._claim(limit)
+            if (limits := self._places.shares()).limit:
+                claimed = await self._claim(limits)
         finally:
             self._emit_pass((self._real_time() - began) * 1_000, claimed)
         if not self._can_claim:
             await self._sleep()
 
-    async def _claim(self, limit: int) -> int:
-        self._timer.reset()
-        claims = await self._claimer.claim(limit)
+    async def _claim(self, limits: ClaimShares) -> int:
+        """Claim; with few places left, less far ahead, since what waits for its moment takes up a place."""
+        part_ahead = self._places.free_part if limits.bounds else 1
+        self._timer.reset(part_ahead)
+        claims = await self._claimer.claim(limits, part_ahead)
         if self._stopped.is_set():
             self._starter.hold(claims)
             return len(claims)
         await self._starter.take(claims)
         if self._wake.is_set():  # A change during the claim may have moved what it took.
             self._starter.wake_all()
-        if len(claims) == limit:
+        if len(claims) == limits.limit:
             self._timer.note(claims[-1].due_at)
         else:
             self._timer.note_after_claim(await self._claimer.next_due())
@@ -211,17 +227,18 @@ class WorkerLoop:
 
     def _emit_pass(self, took_ms: float, claimed: int) -> None:
         held, concurrency = self._held, self._settings.concurrency
-        self._events.claim_pass(ClaimPass(took_ms, claimed, len(held), held.running, concurrency))
+        full = len(self._places.waiting)
+        self._events.claim_pass(ClaimPass(took_ms, claimed, held.unended, held.running, concurrency, full))
 
     async def _sleep(self) -> None:
         """Sleep until there is something to claim, a wake-up, or the poll, whichever comes first."""
-        poll = self._clock.sleep(self._settings.poll_ms)
-        await first_of(poll, self._wake.wait(), self._something_to_claim())
+        poll_ms = LONGEST_QUEUE_MS if self._held.tasks.queued else self._settings.poll_ms
+        await first_of(self._clock.sleep(poll_ms), self._wake.wait(), self._something_to_claim())
 
     async def _something_to_claim(self) -> None:
         while not self._can_claim:
             self._timer_changed.clear()
-            moment = self._timer.next_claim if self._capacity else None
+            moment = self._timer.next_claim if self._places.free else None
             sleeping = [] if moment is None else [self._clock.sleep(self._ms_until(moment))]
             await first_of(self._timer_changed.wait(), *sleeping)
 
@@ -235,15 +252,13 @@ class WorkerLoop:
 
     @property
     def _can_claim(self) -> bool:
-        return self._capacity > 0 and self._timer.is_due
+        return self._places.free > 0 and self._timer.is_due
 
-    @property
-    def _capacity(self) -> int:
-        return max(0, self._settings.concurrency - len(self._held))
-
-    @property
-    def _claim_limit(self) -> int:
-        return min(self._capacity, self._settings.claim_limit)
+    def _places_kept(self) -> int:
+        """Places that nothing is claimed for: all of them while the clock cannot be trusted."""
+        if self._clock_check is not None and not self._clock_check.trusted:
+            return self._settings.concurrency
+        return self._suspects.places_kept
 
     def _on_settled(self, settled: Sequence[SettledRun]) -> None:
         if not self._timer.is_due:
@@ -253,7 +268,10 @@ class WorkerLoop:
 
     def _check_timer(self) -> None:
         """There is capacity, or something comes due sooner."""
+        if self._places.may_go_on():
+            self._timer.note_now()
         self._timer_changed.set()
+        self._suspects.look_again()
 
     async def _listen(self, wakeup: Wakeup) -> None:
         attempts = Attempts("worker/listen", self._clock, self._log)
@@ -267,16 +285,3 @@ class WorkerLoop:
         """Stop what still runs, and leave its leases to the sweeper."""
         self._held.remove([claim.run_id for claim in self._held.claims])
         await self._held.stop(0)
-
-    async def _grace(self) -> None:
-        await self._stopped.wait()
-        await self._clock.sleep(self._settings.grace_ms)
-
-    @property
-    def _grace_left_ms(self) -> float:
-        stopped_at = self._stopped_at or self._clock.now()
-        past_ms = (self._clock.now() - stopped_at) / milliseconds(1)
-        return max(0.0, self._settings.grace_ms - max(0.0, past_ms))
-
-    async def _cancel_timeout(self) -> None:
-        await self._clock.sleep(CANCEL_TIMEOUT_MS)

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from cadenza.domain.monitoring.alert import RaisedAlert, failure_alert, recovery_alert
+from cadenza.domain.monitoring.alert import Alert, RaisedAlert, failure_alert, pause_alert, recovery_alert
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion
-from cadenza.domain.scheduling.settle import SettledRun, settle, unplannable
+from cadenza.domain.scheduling.settle import SettledRun, given_up, settle, unplannable
 from cadenza.domain.validation import LONGEST_TEXT
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, first_of
-from cadenza.engine.worker.events import WorkerEvents, failure_event
+from cadenza.engine.worker.events import WorkerEvents, failure_event, pause_event
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.scheduling import EndpointStore
-from cadenza.ports.telemetry import ENDPOINT_FAILED, Logger
+from cadenza.ports.telemetry import ENDPOINT_FAILED, Logger, endpoint_facts
 
 NEXT_BATCH_MS = 1_000
 """How long a batch waits for the one before it."""
@@ -23,7 +23,7 @@ AlertRule = Callable[[SettledRun, int], RaisedAlert | None]
 
 
 class EndpointAlerts:
-    """Alerts of the N-th failure in a row, and of the recovery from it."""
+    """Alerts of the N-th failure in a row, of the recovery from it, and of a pause for good."""
 
     def __init__(self, *, clock: Clock, failures: int, owed: bool) -> None:
         self._clock = clock
@@ -32,10 +32,15 @@ class EndpointAlerts:
 
     def __call__(self, settled: SettledRun, failures_before: int) -> RaisedAlert | None:
         """The alert of a run, if it is one that operators are alerted of."""
+        alert = self._alert(settled, failures_before)
+        return None if alert is None else RaisedAlert(alert, self._owed)
+
+    def _alert(self, settled: SettledRun, failures_before: int) -> Alert | None:
+        if given_up(settled.endpoint):
+            return pause_alert(pause_event(settled.endpoint, settled.run).metadata, self._clock.now())
         event, measurements, metadata = failure_event(settled.endpoint, settled.run, failures_before)
         make = failure_alert if event == ENDPOINT_FAILED else recovery_alert
-        alert = make({**measurements, **metadata}, self._clock.now(), most=self._failures)
-        return None if alert is None else RaisedAlert(alert, self._owed)
+        return make({**measurements, **metadata}, self._clock.now(), most=self._failures)
 
 
 class SettleRule:
@@ -56,7 +61,8 @@ class SettleRule:
     def __call__(self, endpoint: Endpoint, completion: Completion) -> SettledRun:
         """The endpoint after its run, with the alert of it."""
         settled, before = self._settled(endpoint, completion), endpoint.failure_count
-        if self._alerts is None or settled.endpoint.failure_count == before:
+        same = settled.endpoint.failure_count == before and not given_up(settled.endpoint)
+        if self._alerts is None or same:
             return settled
         return settled._replace(raised=self._alerts(settled, before))
 
@@ -64,8 +70,9 @@ class SettleRule:
         try:
             return settle(endpoint, completion, now=self._clock.now(), cron=self._cron)
         except Exception as problem:  # noqa: BLE001 - one that cannot be planned must not block its batch
-            facts = {"endpoint_id": endpoint.id, "run_id": completion.claim.run_id, "problem": repr(problem)}
-            self._log.warning("an endpoint cannot be planned and is paused", **facts)
+            self._log.warning(
+                "an endpoint cannot be planned and is paused", **_facts(completion), problem=repr(problem)
+            )
             return unplannable(endpoint, completion, f"it cannot be planned: {problem}"[:LONGEST_TEXT])
 
 
@@ -151,5 +158,5 @@ class Settler:
         return self._held.take_completions(self._batch)
 
 
-def _facts(completion: Completion) -> dict[str, object]:
-    return {"endpoint_id": completion.claim.endpoint.id, "run_id": completion.claim.run_id}
+def _facts(completion: Completion) -> dict[str, str | None]:
+    return endpoint_facts(completion.claim.endpoint, completion.claim.run_id)

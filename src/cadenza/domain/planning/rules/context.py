@@ -132,10 +132,10 @@ def variable_fields() -> dict[str, Fields]:
 
 
 def _fields(value: Any) -> Fields:
-    """The fields of a value; one that is empty may have any."""
+    """The fields of a value; an empty mapping, such as labels and headers, has a plain value for any name."""
     match value:
         case {}:
-            return {name: _fields(inner) for name, inner in value.items()} or None
+            return {name: _fields(inner) for name, inner in value.items()} or {ANY_NAME: {}}
         case [first, *_]:
             return ListOf(_fields(first))
         case None:

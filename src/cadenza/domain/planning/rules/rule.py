@@ -1,12 +1,12 @@
 """Rules: a condition, the step to take while it holds, and how to escalate and relax."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, SHORTEST_TTL_MINUTES
+from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, SHORTEST_TTL_MINUTES, Rank, lowered, rank_of
 from cadenza.domain.validation import check_duration_ms, check_text, convert_to_utc
 
 LONGEST_WHEN = 1_000
@@ -134,6 +134,8 @@ class Rule:
     escalate: tuple[Escalation, ...] = ()
     enabled: bool = True
     created_at: datetime | None = None
+    rank: Rank = Rank.RULE
+    """With which it acts: that of whoever wrote it last, and at most a rule's."""
 
     def __post_init__(self) -> None:
         if not check_text("when", self.when, longest=LONGEST_WHEN).strip():
@@ -141,6 +143,15 @@ class Rule:
         check_duration_ms("cooldown_ms", self.cooldown_ms, least=0)
         object.__setattr__(self, "escalate", _escalations(self.escalate))
         convert_to_utc(self, "created_at")
+
+    @property
+    def origin(self) -> str:
+        """The origin of what it does."""
+        return lowered(f"rule:{self.name}", self.rank)
+
+    def written_by(self, origin: str) -> "Rule":
+        """The rule with the rank of its author: what a model writes acts as a model."""
+        return replace(self, rank=min(Rank.RULE, rank_of(origin)))
 
     def applies_to(self, endpoint_id: str) -> bool:
         """Whether it is evaluated for this endpoint of its job."""

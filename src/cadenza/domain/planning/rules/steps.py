@@ -58,10 +58,10 @@ KINDS: dict[type[Step], HintKind] = {
 
 
 def is_outranked(step: Step, endpoint: Endpoint, *, rule: Rule, now: datetime) -> bool:
-    """Whether a step would not be applied, because what is in force has a higher rank than rules."""
+    """Whether a step would not be applied, because what is in force has a higher rank than the rule."""
     resumes = isinstance(step, PauseStep) and step.for_ms is None
     kind = KINDS.get(type(step), HintKind.RESUME if resumes else HintKind.PAUSE)
-    return why_not_applied(endpoint.in_force(now), kind, f"rule:{rule.name}") is not None
+    return why_not_applied(endpoint.in_force(now), kind, rule.origin) is not None
 
 
 def _is_paused_for(endpoint: Endpoint, for_ms: int | None, now: datetime) -> bool:

@@ -1,0 +1,105 @@
+"""What keeps a call from acting: ranks, and what models and the learning planner may not do."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import CronClock, baseline_after, plan_next_run
+from cadenza.domain.scheduling.hint import HintKind, IntervalHint, Rank, rank_of, why_not_applied
+from cadenza.domain.validation import iso, milliseconds
+from cadenza.domain.wording import duration_in_words
+
+if TYPE_CHECKING:  # Steering asks this module.
+    from cadenza.domain.scheduling.steer import HintRecord
+
+LLM_PLANNER = "planner:llm"
+MINUTE_MS = 60_000
+NOT_ENABLED = "a model enables no endpoint that is disabled"
+NOT_DISABLED = "a model disables no endpoint"
+NOT_MOVED = "a model moves no endpoint out of a job that is not active"
+NOT_MOVED_IN = "a model moves no endpoint into a job that is not active"
+BOUNDS = {
+    "guard": "a model does not change the guard, which bounds it",
+    "planning": "a model does not change who may steer, and how far (planning)",
+}
+"""The fields with which an owner bounds those who steer."""
+
+
+def why_kept_off(endpoint: Endpoint, record: "HintRecord", *, now: datetime, cron: CronClock) -> str | None:
+    """Why a call may not act; None if it may.
+
+    1. What is in force of a higher rank stays.
+    2. The LLM planner steers only endpoints for which their owner switched it on.
+    3. No pause and no interval hint of a model or the learning planner puts a run off for longer than
+       the owner allows, counted from when the baseline would have it after its last run. Calls that are
+       repeated do not add up, as only a run moves that moment. What delays nothing may always act.
+    """
+    outranked = why_not_applied(endpoint.in_force(now), record.kind, record.origin)
+    if outranked is not None:
+        return outranked
+    if record.origin == LLM_PLANNER and not endpoint.planning.llm:
+        return "its owner has not switched the LLM planner on for it (planning.llm)"
+    if rank_of(record.origin) > Rank.LLM:
+        return None
+    until = _silent_until(endpoint, record, now=now, cron=cron)
+    if until is None:
+        return None
+    latest = latest_run(endpoint, now, cron)
+    if latest is None or until <= max(latest, now, endpoint.next_run_at or now):
+        return None
+    longest = duration_in_words(endpoint.planning.max_pause_minutes * MINUTE_MS)
+    return (
+        f"models and learning may put a run off by {longest} (planning.max_pause_minutes),"
+        f" and it has to run by {iso(latest)}"
+    )
+
+
+def why_not_changed(
+    endpoint: Endpoint, changes: Mapping[str, Any], origin: str, *, into_active: bool = True
+) -> dict[str, str]:
+    """The fields of a change that a call may not make, and why; `into_active` is of the job it moves to.
+
+    Models and the learning planner, whatever their scope,
+
+    1. switch nothing on or off: neither the endpoint, nor by a move out of or into a job that is not active;
+    2. do not change the bounds that its owner set for them.
+    """
+    if rank_of(origin) > Rank.LLM:
+        return {}
+    moved_in = {} if into_active else {"job_id": NOT_MOVED_IN}
+    reasons = BOUNDS | why_not_switched(endpoint) | moved_in
+    return {
+        name: why
+        for name, why in reasons.items()
+        if name in changes and changes[name] != getattr(endpoint, name)
+    }
+
+
+def why_not_switched(endpoint: Endpoint) -> dict[str, str]:
+    """The fields that would switch an endpoint on or off as it is now, and why a model leaves them."""
+    moved = {} if endpoint.job_active else {"job_id": NOT_MOVED}
+    return {"enabled": NOT_DISABLED if endpoint.enabled else NOT_ENABLED, **moved}
+
+
+def latest_run(endpoint: Endpoint, now: datetime, cron: CronClock) -> datetime | None:
+    """The moment until which models and learning may put off the next run; None if none is to come."""
+    since = endpoint.last_run_at or endpoint.created_at or now
+    planned = baseline_after(since, endpoint, cron)
+    return (
+        None if planned is None else planned + milliseconds(endpoint.planning.max_pause_minutes * MINUTE_MS)
+    )
+
+
+def _silent_until(
+    endpoint: Endpoint, record: "HintRecord", *, now: datetime, cron: CronClock
+) -> datetime | None:
+    """Until when a call would keep the endpoint from running; None if it cannot delay a run."""
+    if record.kind is HintKind.PAUSE:
+        return record.expires_at
+    if record.interval_ms is None or record.expires_at is None or isinstance(endpoint.baseline, Once):
+        return None
+    hint = IntervalHint(record.interval_ms, record.expires_at)
+    hinted = evolve(endpoint, interval_hint=hint, one_shot_hint=None, paused_until=None)
+    return plan_next_run(now, hinted, cron).next_run_at
