@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.access import rate_limiter as rates_module
-from cadenza.adapters.access.rate_limiter import SharedRateLimiter
+from cadenza.adapters.access.rate_limiter import RequestRateLimiter, SharedRateLimiter, TrialRateLimiter
 from cadenza.adapters.stores.memory.access import MemoryRates
 from cadenza.adapters.stores.memory.tables import MemoryTables
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.testing import FakeClock, FakeIds
 
 SECOND = 1_000
@@ -137,13 +139,17 @@ async def test_a_clock_that_was_set_back_opens_no_new_window() -> None:
     assert await limiter.send_requests(10) == 0
 
 
-async def test_a_store_that_is_away_is_said_to_be() -> None:
-    limiter = RateLimitFixture(60)
+async def test_while_the_counter_cannot_be_written_each_process_counts_for_itself() -> None:
+    limiter = RateLimitFixture(600, processes=2)
+    assert await limiter.send_requests(7) == 7
     limiter.store.is_away = True
-    with pytest.raises(Unavailable):
-        await limiter.send_requests()
+    assert [await limiter.send_requests(500, process=one) for one in (0, 1)] == [100 - 7, 100]
+    draws = limiter.store.draws
     limiter.store.is_away = False
-    assert await limiter.send_requests(20) == 10
+    assert await limiter.send_requests(500) == 0
+    assert limiter.store.draws == draws, "it is asked again in the next window"
+    limiter.clock.jump(10 * SECOND)
+    assert sum([await limiter.send_requests(500, process=one) for one in (0, 1)]) == 100
 
 
 async def test_only_so_many_subjects_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,3 +176,49 @@ async def test_a_subject_that_was_forgotten_gets_no_more_than_its_share(
 def test_a_rate_that_no_window_can_keep_is_refused(per_minute: int) -> None:
     with pytest.raises(InvalidRequest, match="per_minute must be a whole number from 6"):
         RateLimitFixture(per_minute)
+
+
+async def test_trials_are_counted_for_each_endpoint_and_for_its_tenant_over_all_processes() -> None:
+    store, clock = WatchedRates(), FakeClock()
+    processes = [TrialRateLimiter(store, clock) for _ in range(2)]
+    ours = [EndpointKey("north", f"endpoint-{number}") for number in range(10)]
+    tried = [await process.take(ours[0]) for process in processes for _ in range(10)]
+    assert tried.count(None) == 5
+    assert all(wait is None or 0 < wait <= 10 for wait in tried)
+    all_of_tenant = [await process.take(key) for key in ours[1:] for process in processes for _ in range(3)]
+    assert tried.count(None) + all_of_tenant.count(None) == 20
+    assert await processes[0].take(EndpointKey("south", "endpoint-0")) is None
+    clock.jump(10 * SECOND)
+    assert await processes[1].take(ours[0]) is None
+
+
+def a_caller(origin: str, tenant_id: str = "north") -> Caller:
+    return Caller(tenant_id, frozenset({Scope.READ}), origin)
+
+
+async def let_in(limiter: RequestRateLimiter, *callers: Caller) -> int:
+    """How many of these requests are let in."""
+    return [await limiter.take(caller) for caller in callers].count(None)
+
+
+async def test_keys_of_a_tenant_share_a_rate_beside_their_own() -> None:
+    limiter = RequestRateLimiter(WatchedRates(), FakeClock(), per_minute=60, of_tenant_per_minute=150)
+    assert await let_in(limiter, *[a_caller("key:a")] * 20) == 10
+    assert await let_in(limiter, *(a_caller(f"key:{number}") for number in range(100))) == 15
+    assert await let_in(limiter, *[a_caller("key:z", "south")] * 20) == 10
+
+
+async def test_a_tenant_may_do_at_least_what_one_key_may() -> None:
+    limiter = RequestRateLimiter(WatchedRates(), FakeClock(), per_minute=60, of_tenant_per_minute=6)
+    assert await let_in(limiter, *[a_caller("key:a")] * 20) == 10
+
+
+async def test_without_a_limit_of_tenants_only_keys_are_limited() -> None:
+    limiter = RequestRateLimiter(WatchedRates(), FakeClock(), per_minute=60, of_tenant_per_minute=None)
+    assert await let_in(limiter, *(a_caller(f"key:{number}") for number in range(100))) == 100
+
+
+async def test_tenants_do_not_share_the_rate_of_an_origin_that_all_have() -> None:
+    limiter = RequestRateLimiter(WatchedRates(), FakeClock(), per_minute=60, of_tenant_per_minute=None)
+    assert await let_in(limiter, *[a_caller("dashboard")] * 20) == 10
+    assert await let_in(limiter, a_caller("dashboard", "south")) == 1

@@ -13,6 +13,7 @@ from cadenza.roots.settings import Settings
 
 ENVIRONMENT = {
     "CADENZA_SECRET_TOKEN": "token",
+    "CADENZA_SECRET_ENVOY_TOKEN": "envoy",
     "CADENZA_DATABASE_URL": "postgresql://user:password@host/db",
     "CADENZA_SECRET_KEY": "the key of all secrets",
     "CADENZA_SECRET_KEY_OLD": "the key of all old secrets",
@@ -21,11 +22,12 @@ ENVIRONMENT = {
     "PATH": "/bin",
     "GITHUB_TOKEN": "github",
 }
+OPEN = {"CADENZA_SECRET_TOKEN", "CADENZA_SECRET_ENVOY_TOKEN"}
 FEED_KEY = ("tenant", "name")
 OLD, NEW = bytes(32), bytes(range(32))
 
 
-@pytest.mark.parametrize("name", [*sorted(ENVIRONMENT.keys() - {"CADENZA_SECRET_TOKEN"}), "X", ""])
+@pytest.mark.parametrize("name", [*sorted(ENVIRONMENT.keys() - OPEN), "X", ""])
 async def test_the_environment_is_closed(name: str) -> None:
     with pytest.raises(NotFound):
         await EnvironmentSecrets(environment=ENVIRONMENT).reveal("tenant", f"env:{name}")
@@ -34,6 +36,7 @@ async def test_the_environment_is_closed(name: str) -> None:
 async def test_what_is_set_aside_by_its_prefix_is_revealed() -> None:
     secrets = EnvironmentSecrets(environment=ENVIRONMENT)
     assert await secrets.reveal("tenant", "env:CADENZA_SECRET_TOKEN") == "token"
+    assert await secrets.reveal("tenant", "env:CADENZA_SECRET_ENVOY_TOKEN") == "envoy"
     with pytest.raises(NotFound):
         await secrets.reveal("tenant", "secret:CADENZA_SECRET_TOKEN")
 

@@ -1,12 +1,13 @@
 """The application in one process, over the memory store, and a caller who needs no socket."""
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from cadenza.adapters.access.rate_limiter import SharedRateLimiter
+from cadenza.adapters.access.rate_limiter import RequestRateLimiter, TrialRateLimiter
 from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.agents.offline.agent import OfflineAgent
@@ -60,7 +61,14 @@ class Answered(NamedTuple):
 class ApiInProcess:
     """An application, the HTTP application in front of it, and keys for both."""
 
-    def __init__(self, store: Store | None = None, *, per_minute: int = 600_000, **options: Any) -> None:
+    def __init__(
+        self,
+        store: Store | None = None,
+        *,
+        per_minute: int = 600_000,
+        of_tenant_per_minute: int | None = None,
+        **options: Any,
+    ) -> None:
         self.clock = FakeClock(manual=True)  # What looks after sockets sleeps beside the requests.
         self.store = store or MemoryStore(TimeOrderedIds())
         self.log = FakeLog()
@@ -78,10 +86,13 @@ class ApiInProcess:
             secrets=self.secrets,
             steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
             expressions=CelExpressions(),
+            take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
             simulations=PLAYBACK,
         )
         self.application = Application(replace(dependencies, conversations=agents(dependencies)))
-        rates = SharedRateLimiter(self.store.rates, self.clock, per_minute=per_minute)
+        rates = RequestRateLimiter(
+            self.store.rates, self.clock, per_minute=per_minute, of_tenant_per_minute=of_tenant_per_minute
+        )
         self.app = http_app(
             self.application, ApiOptions(version="1.2.3", **({"rate_limit": rates.take} | options))
         )
@@ -141,6 +152,8 @@ class ApiInProcess:
         sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
+            if not waiting:
+                await asyncio.Event().wait()  # It stays connected.
             part = waiting.pop(0)
             return {"type": "http.request", "body": part, "more_body": bool(waiting)}
 

@@ -18,6 +18,7 @@ IDS = {
     "agent_id": "helper",
     "schedule_id": "sched-none",
     "date": "2025-01-01",
+    "record_id": "none",
 }
 A_RULE: dict[str, Any] = {
     "id": "rule",

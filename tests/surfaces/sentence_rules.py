@@ -12,7 +12,7 @@ RULES = {
     ),
     "no name of a class": re.compile(r"[a-z](Shape|Words|View|Command)\b"),
     "no regular expression": re.compile(r"\\[xdws]|\[\^|\[[A-Za-z0-9]-|\(\?|\$$"),
-    "no number without separators": re.compile(r"\d{5,}"),
+    "no number without separators": re.compile(r"(?<!ISO )(?<![\w:.+-])\d{4,}(?![\w-])"),
     "a long span in a unit that people use, too": re.compile(r"of (milli)?seconds [^(]*\d,\d{3}[^(]*$"),
     "one sentence": re.compile(r"[.?!]\s+[A-Z]|[^.?]$|\n"),
     "something to go by": re.compile(r"a JSON value|something else"),

@@ -23,6 +23,7 @@ class Program:
     """One process that serves the API."""
 
     def __init__(self, folder: Path, command: list[str], **settings: str) -> None:
+        self.folder = folder
         environment = os.environ | {"CADENZA_PORT": "0", "CADENZA_LOG_JSON": "1"} | settings
         self._out = (folder / f"out-{len(list(folder.iterdir()))}").open("w+")
         self._process = subprocess.Popen(
@@ -38,6 +39,11 @@ class Program:
             if "cadenza is up" in line:
                 return str(json.loads(line)["api"])
         raise AssertionError(f"it did not start: {self.lines}")
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     @property
     def said(self) -> str:

@@ -3,6 +3,7 @@
 from tests.surfaces.api_in_process import ApiInProcess
 from tests.surfaces.operation_requests import A_RULE, A_SCHEDULE
 
+from cadenza.domain.access.audit import AuditFilter
 from cadenza.testing.contracts.harness import Bench
 
 
@@ -21,4 +22,11 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     assert (await api.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
     planned = await api.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
-    return {"run_id": run.id, "key_id": made.json()["id"], "schedule_id": planned.json()["id"]}
+    await api.ask("PATCH /v1/endpoints/traffic", {"description": "watched"}, by=tenant_id)
+    (changed, *_) = await api.store.audit.records(tenant_id, wanted=AuditFilter(operation="update_endpoint"))
+    return {
+        "run_id": run.id,
+        "key_id": made.json()["id"],
+        "schedule_id": planned.json()["id"],
+        "record_id": changed.id,
+    }

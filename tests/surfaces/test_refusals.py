@@ -147,6 +147,21 @@ def test_a_sentence_says_what_to_write_instead(arguments: dict[str, Any], senten
     assert refused.value.message == f"{next(iter(arguments))} must be {sentence}"
 
 
+async def test_what_stands_in_the_path_is_not_proposed_for_the_body() -> None:
+    answer = await ApiInProcess().ask("POST /v1/endpoints/traffic/tools/pause_until", {"endpoint": "a"})
+    unknown = next(one for one in answer.json()["errors"] if one["field"] == "endpoint")
+    assert unknown["message"] == "endpoint is unknown here; known are reason, untilIso."
+
+
+async def test_an_unknown_argument_of_a_preview_is_told_with_those_that_there_are() -> None:
+    api = ApiInProcess()
+    await api.create_endpoint()
+    body = {"tool": "pause_until", "arguments": {"until": None}}
+    (fault,) = (await api.ask("POST /v1/endpoints/traffic/preview", body)).json()["errors"]
+    assert fault["field"] == "arguments.until"
+    assert fault["message"] == "until is unknown here; known are untilIso, reason."
+
+
 def test_a_misspelt_field_is_told_with_the_nearest_first() -> None:
     with pytest.raises(InvalidRequest, match=r"^resaon is unknown here; known are reason, "):
         parse_command(

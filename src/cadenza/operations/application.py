@@ -1,23 +1,27 @@
 """Authenticates callers and performs operations, with the same checks for every surface."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from cadenza.domain.access.key import ApiKey, Caller
-from cadenza.domain.agents.users import UserKey
-from cadenza.domain.errors import NotAllowed, NotFound
-from cadenza.domain.field_faults import refuse_fields
-from cadenza.operations.access.caller_cache import caller_of
-from cadenza.operations.access.keys import valid_key
-from cadenza.operations.context import Dependencies, RequestContext
+from cadenza.domain.access.key import Caller
+from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
+from cadenza.domain.field_faults import WHOLE_DOCUMENT, refuse_fields
+from cadenza.engine.async_helpers import beside_event_loop
+from cadenza.engine.next_run_log import ORIGIN
+from cadenza.operations.access.keys import caller_of_token
+from cadenza.operations.access.recording import perform_recorded
+from cadenza.operations.context import Dependencies, IdempotentRequest, RequestContext
 from cadenza.operations.fields import read_cursor, write_cursor
 from cadenza.operations.operation import AnyOperation, View
 from cadenza.operations.table import BY_NAME
 
 Model = TypeVar("Model", bound=BaseModel)
+Result = TypeVar("Result")
+MOST_EXAMINED = 10_000
+"""Of a document with more faults none is named: to list them would take longer than to refuse it."""
 
 
 class Application:
@@ -27,27 +31,8 @@ class Application:
         self.dependencies = dependencies
 
     async def authenticate(self, token: str) -> Caller | None:
-        """The caller of a token, from the cache if possible; None if it is not valid."""
-        cache, now = self.dependencies.caller_cache, self.dependencies.clock.now()
-        caller = cache.get(token, now)
-        if caller is not None:
-            return caller
-        version = cache.version
-        key = await valid_key(self.dependencies.store.keys, token, now)
-        if key is None or not await self._user_exists(key):
-            return None
-        cache.add_key(token, key, now=now, version=version)
-        return caller_of(key)
-
-    async def _user_exists(self, key: ApiKey) -> bool:
-        """Whether the user that a key acts for still exists; True for a key of the tenant."""
-        if key.user_id is None:
-            return True
-        try:
-            await self.dependencies.store.users.user(UserKey(key.tenant_id, key.user_id))
-        except NotFound:
-            return False
-        return True
+        """The caller of a token; None if it is not valid."""
+        return await caller_of_token(self.dependencies.store.keys, token, self.dependencies.clock.now())
 
     async def ask(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> View:
         """Perform an operation by its name."""
@@ -56,32 +41,60 @@ class Application:
             raise NotFound(f"There is no operation {name}.")
         return await self.perform(operation, arguments, caller)
 
-    async def perform(self, operation: AnyOperation, arguments: Mapping[str, Any], caller: Caller) -> View:
+    async def perform(
+        self,
+        operation: AnyOperation,
+        arguments: Mapping[str, Any],
+        caller: Caller,
+        *,
+        idempotent: IdempotentRequest | None = None,
+    ) -> View:
         """Perform an operation: check the scope, then the arguments, then call the handler."""
         caller.must(operation.scope)
         if not operation.open_to(caller):
             raise NotAllowed("A user's token cannot do this; it needs a key.")
-        command = parse_command(operation, arguments)
-        if getattr(command, "cursor", None) is not None:
+        command = await in_turn(operation, parse_command, operation, arguments)
+        if operation.takes_cursor and command.cursor is not None:
             command = command.model_copy(update={"cursor": read_cursor(operation.name, command.cursor)})
-        view: View = await operation.handle(RequestContext(self.dependencies, caller), command)
-        position: str | None = getattr(view, "next_cursor", None)
+        context, perform = RequestContext(self.dependencies, caller, idempotent), perform_recorded
+        before = ORIGIN.set(caller.origin)
+        try:
+            view: View = await (
+                perform(operation, context, command)
+                if operation.audited
+                else operation.handle(context, command)
+            )
+        finally:
+            ORIGIN.reset(before)
+        position: str | None = getattr(view, "next_cursor", None) if operation.gives_cursor else None
         if position is None:
             return view
         return view.model_copy(update={"next_cursor": write_cursor(operation.name, position)})
 
 
+async def in_turn(operation: AnyOperation, function: Callable[..., Result], *arguments: Any) -> Result:
+    """What a function returns; for a bulk operation it runs in a thread, so that other requests go on."""
+    return await beside_event_loop(function, *arguments) if operation.bulk else function(*arguments)
+
+
 def parse_command(operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
     """The command of the arguments; InvalidRequest with the invalid fields."""
-    return validated(operation.command, arguments)
+    path = "" if operation.route is None else operation.route.path
+    return validated(operation.command, arguments, path=path)
 
 
-def validated(model: type[Model], arguments: Mapping[str, Any]) -> Model:
-    """A model of the arguments; InvalidRequest with the invalid fields."""
+def validated(model: type[Model], arguments: Mapping[str, Any], *, path: str = "") -> Model:
+    """A model of the arguments, of which some may stand in a path; InvalidRequest with the invalid fields."""
     try:
-        return model.model_validate(arguments)
+        checked: Model = model.__pydantic_validator__.validate_python(arguments)
     except ValidationError as problem:
-        raise refuse_fields(_schema(model), arguments, problem.errors(include_url=False)) from None
+        if problem.error_count() > MOST_EXAMINED:
+            message = f"The document has {problem.error_count():,} faults, too many to name one."
+            raise InvalidRequest(message, WHOLE_DOCUMENT) from None
+        errors = problem.errors(include_url=False)
+        elsewhere = [name for name in arguments if f"{{{name}}}" in path]
+        raise refuse_fields(_schema(model), arguments, errors, elsewhere) from None
+    return checked
 
 
 @cache

@@ -1,8 +1,11 @@
 """What a handler gets: the caller of the request, and the dependencies that all requests share."""
 
-from collections.abc import Collection
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.daily.window import WINDOW
@@ -10,8 +13,8 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.access.caller_cache import CallerCache
-from cadenza.ports.access import TokenGenerator
+from cadenza.operations.audit_trail import AuditTrail
+from cadenza.ports.access import TokenGenerator, user_reply_key
 from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.ids import Ids
 from cadenza.ports.planning import Expressions
@@ -19,6 +22,9 @@ from cadenza.ports.secrets import SecretStore
 from cadenza.ports.simulations import Simulations
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
+
+TakeTrial = Callable[[EndpointKey], Awaitable[float | None]]
+"""None if the trial is allowed, else the seconds to wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +43,19 @@ class Dependencies:
     steering: Steering
     expressions: Expressions
     """Evaluates the conditions of rules."""
-    caller_cache: CallerCache = field(default_factory=CallerCache)
+    take_trial: TakeTrial
+    """Counts a trial run of an endpoint."""
+    trials: Counter[str] = field(default_factory=Counter)
+    """Trial runs in flight, by tenant."""
     system_clock: Clock | None = None
     """The system clock, where the scheduler's own clock runs faster."""
+    poll_clock: Clock | None = None
+    """Paces what looks at the store now and then, where that pauses while the process is idle."""
 
+    jitter_ms: int = 0
+    """By how much endpoints that are planned together are spread."""
+    max_timeout_ms: int | None = None
+    """The longest timeout that an endpoint may have; None is without limit."""
     daily_window: timedelta = WINDOW
     """How long before a daily user's cutoff the window opens."""
     conversations: Conversations | None = None
@@ -54,6 +69,37 @@ class Dependencies:
         """The time of the system clock."""
         return (self.system_clock or self.clock).now()
 
+    async def pause(self, span_s: float) -> None:
+        """Wait before the next look at the store."""
+        await (asyncio.sleep(span_s) if self.poll_clock is None else self.poll_clock.sleep(span_s * 1_000))
+
+    def planning_context(self) -> dict[str, Any]:
+        """The moment, the cron calculator and the jitter with which a run is planned."""
+        return {"now": self.clock.now(), "cron": self.cron, "jitter_ms": self.jitter_ms}
+
+
+class ReplySubject(NamedTuple):
+    """The tenant of a request, and the user it is about, if any."""
+
+    tenant_id: str
+    user_id: str | None = None
+
+
+class IdempotentRequest(NamedTuple):
+    """A request: its subject, its idempotency key, and a digest of its content."""
+
+    subject: ReplySubject
+    key: str
+    fingerprint: str
+    field: str = "Idempotency-Key"
+    """Where the client gave the key."""
+
+    @property
+    def stored_key(self) -> tuple[str, str]:
+        """The tenant and key of its stored reply; a request about a user has a key of that user's own."""
+        tenant_id, user_id = self.subject
+        return tenant_id, self.key if user_id is None else user_reply_key(user_id, self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
@@ -61,6 +107,10 @@ class RequestContext:
 
     dependencies: Dependencies
     caller: Caller
+    idempotent: IdempotentRequest | None = None
+    """The request as it was sent, if it has an idempotency key."""
+    trail: AuditTrail = field(default_factory=AuditTrail)
+    """What the handler notes for the audit."""
 
     @property
     def store(self) -> Store:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import ConfigDict
 
 from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.scheduling.hint import Rank
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import Documented
 
@@ -29,6 +30,12 @@ class Nothing(View):
     """Done; there is nothing to tell."""
 
 
+RANK_HEADER = "Cadenza-Rank"
+"""States a lower rank than the caller's, with operations that are ranked."""
+USER_AGENT = "cadenza-"
+"""What begins the user agent of commands and MCP programs; the name of their surface follows."""
+RANKS = [rank.name.lower() for rank in reversed(Rank)]
+OK = 200
 CREATED = 201
 NO_CONTENT = 204
 
@@ -43,7 +50,10 @@ class Route:
 
     method: str
     path: str
-    status: int = 200
+    status: int = OK
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
 
     @property
     def has_body(self) -> bool:
@@ -68,6 +78,18 @@ class Operation(Generic[Input, Output]):
     """Whether its view holds a secret, which is not stored."""
     user: bool = False
     """Whether a caller that acts for one user alone may use it."""
+    calls_out: bool = False
+    """Whether it waits for somebody else, such as a target or a model, and not just for the store."""
+    keeps_reply: bool = False
+    """Whether it calls out, and stores the reply to an idempotent request itself, in its last commit."""
+    bulk: bool = False
+    """Whether it takes or answers thousands of things at once: they are read and written in a thread."""
+    ranked: bool = False
+    """Whether the rank of its caller decides what it may change."""
+    in_parts: bool = False
+    """Whether it changes many things in several commits, so that others wait only briefly."""
+    unaudited: str | None = None
+    """Why it leaves no audit record, though it writes."""
 
     @cached_property
     def description(self) -> str:
@@ -79,10 +101,25 @@ class Operation(Generic[Input, Output]):
         """The JSON schema of its command: one object, for every surface."""
         return self.command.model_json_schema()
 
+    @cached_property
+    def takes_cursor(self) -> bool:
+        """Whether its command may hold the cursor of a page."""
+        return "cursor" in self.command.model_fields
+
+    @cached_property
+    def gives_cursor(self) -> bool:
+        """Whether its view may hold the cursor of the next page."""
+        return "next_cursor" in self.view.model_fields
+
     @property
     def writes(self) -> bool:
         """Whether it changes anything."""
         return self.route is None or (self.route.method != "GET" and self.scope is not Scope.READ)
+
+    @property
+    def audited(self) -> bool:
+        """Whether it leaves audit records."""
+        return self.writes and self.unaudited is None
 
     def open_to(self, caller: Caller) -> bool:
         """Whether this caller may use it."""
@@ -96,10 +133,16 @@ def operation(
     route: str | None,
     scope: Scope,
     *,
-    status: int = 200,
+    status: int = OK,
     agent: bool = True,
     shown_once: bool = False,
     user: bool = False,
+    calls_out: bool = False,
+    keeps_reply: bool = False,
+    bulk: bool = False,
+    ranked: bool = False,
+    in_parts: bool = False,
+    unaudited: str | None = None,
 ) -> Callable[[Handler[Input, Output]], Operation[Input, Output]]:
     """Make an operation of a handler, whose name and annotations give the name, command and view.
 
@@ -119,6 +162,12 @@ def operation(
             agent=agent,
             shown_once=shown_once,
             user=user,
+            calls_out=calls_out,
+            keeps_reply=keeps_reply,
+            bulk=bulk,
+            ranked=ranked,
+            in_parts=in_parts,
+            unaudited=unaudited,
         )
 
     return decorate

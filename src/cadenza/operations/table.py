@@ -1,5 +1,6 @@
 """The table of all operations, which every surface loops over."""
 
+from cadenza.operations.access.audit import AUDIT
 from cadenza.operations.access.keys import KEYS
 from cadenza.operations.access.login_links import LOGIN_LINKS
 from cadenza.operations.access.secrets import SECRETS
@@ -59,5 +60,6 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *ALERTS,
     *KEYS,
     *LOGIN_LINKS,
+    *AUDIT,
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

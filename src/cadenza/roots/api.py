@@ -2,7 +2,8 @@
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, closing, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager, nullcontext
+from functools import partial
 from importlib.metadata import version
 from math import ceil
 
@@ -10,7 +11,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from cadenza.adapters.access.rate_limiter import SharedRateLimiter
+from cadenza.adapters.access.rate_limiter import RequestRateLimiter
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
@@ -23,16 +24,27 @@ from cadenza.roots.clients.server_record import ServerRecord, published
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.application import open_application
 from cadenza.roots.wiring.extras import check_extras
+from cadenza.roots.wiring.idle import refuse_beside_up
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
-from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
+from cadenza.roots.wiring.process import (
+    most_open_files,
+    open_log,
+    run_event_loop,
+    stop_on_signals,
+    tune_garbage_collection,
+)
 from cadenza.roots.wiring.stores import open_store
 from cadenza.surfaces.http.app import ApiOptions, http_app
 from cadenza.surfaces.http.metrics import Metrics
+from cadenza.surfaces.http.middleware import Active
+from cadenza.surfaces.http.protocol import ConnectionLimits, HttpProtocol, OpenConnections
 from cadenza.surfaces.websocket.limits import SocketLimits
 from cadenza.surfaces.websocket.protocol import SocketProtocol
 
 BACKLOG = 2_048
 """Connections that may wait to be accepted."""
+FILES_OF_OTHERS = 256
+"""Files that connections leave to the database, to requests to targets, and to logs."""
 LARGEST_FRAME = 1 << 20
 """A frame above the limit of the settings is answered with an error; one above this closes the socket."""
 
@@ -40,6 +52,7 @@ LARGEST_FRAME = 1 << 20
 def launch() -> int:
     """Serve until stopped; the exit code."""
     settings = read_settings()
+    refuse_beside_up(settings, "cadenza api")
     check_extras(settings)
     tune_garbage_collection()
     run_event_loop(serve(settings))
@@ -71,26 +84,37 @@ async def serve(settings: Settings) -> None:
         log.info("cadenza has stopped; every request was answered")
 
 
+def most_connections() -> int:
+    """How many connections a process takes."""
+    return max(64, most_open_files() - FILES_OF_OTHERS)
+
+
 def http_api(
     settings: Settings,
     application: Application,
     alive: Callable[[], bool] = lambda: True,
     *,
     metrics: Metrics | None = None,
+    active: Active = nullcontext,
 ) -> Starlette:
     """The HTTP application with the limits of the settings."""
     dependencies = application.dependencies
-    rates = SharedRateLimiter(
-        dependencies.store.rates, dependencies.clock, per_minute=settings.rate_per_minute
+    rates = RequestRateLimiter(
+        dependencies.store.rates,
+        dependencies.clock,
+        per_minute=settings.rate_per_minute,
+        of_tenant_per_minute=settings.tenant_rate_per_minute,
     )
     options = ApiOptions(
         version=version("cadenza"),
         rate_limit=rates.take,
         alive=alive,
+        active=active,
         cors_origins=settings.cors_origins,
         metrics=metrics or Metrics(),
         sockets=SocketLimits(
             per_user=settings.sockets_per_user,
+            per_tenant=most_connections() * 4 // 5,
             frames_per_s=settings.socket_frames_per_s,
             frame_bytes=settings.socket_frame_bytes,
             grace_s=settings.grace_ms / 1_000,
@@ -102,13 +126,15 @@ def http_api(
 class ApiServer(uvicorn.Server):
     """uvicorn inside our own event loop, without its signal handlers."""
 
-    def __init__(self, settings: Settings, app: ASGIApp) -> None:
+    def __init__(self, settings: Settings, app: ASGIApp, limits: ConnectionLimits | None = None) -> None:
+        shared = OpenConnections(limits or ConnectionLimits(most_connections()))
         self._close_streams: Callable[[], None] = (
             app.state.close_streams if isinstance(app, Starlette) else lambda: None
         )
         super().__init__(
             uvicorn.Config(
                 app,
+                http=partial(HttpProtocol, shared=shared),  # type: ignore[arg-type]  # It is called, no more.
                 ws=SocketProtocol,
                 ws_max_size=LARGEST_FRAME,
                 ws_ping_interval=settings.socket_ping_ms / 1_000,

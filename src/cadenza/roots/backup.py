@@ -9,7 +9,9 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.stores.sql.migrations import HEAD
 from cadenza.adapters.stores.sqlite.backup import back_up, readable
 from cadenza.adapters.stores.sqlite.restore import restore_file
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.roots.clients.choice import where_else
+from cadenza.roots.clients.local import missing_file
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.secrets import open_secrets, secret_keys
 from cadenza.roots.wiring.stores import SQLITE, check_url
@@ -49,6 +51,9 @@ def backup(path: str | Path, *, overwrite: bool = False) -> BackupResult:
     """Write a sound copy of the database, also while it is used; refuses to write over another file."""
     settings = read_settings()
     live, target = _database_path(settings), Path(path)
+    missing = missing_file(settings)
+    if missing is not None:
+        raise NotFound(f"There is no database {missing}: {where_else(settings)}.")
     version = back_up(live, target, overwrite=overwrite)
     size = target.stat().st_size
     return BackupResult(str(live), str(target), size, _endpoints(target), version, _excluded(settings))

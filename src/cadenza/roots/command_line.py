@@ -1,19 +1,21 @@
 """The program `cadenza`: the command line, with everything that it can start."""
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from cadenza.surfaces.cli.app import run
 from cadenza.surfaces.cli.connection import CliOptions, OperationClient
-from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import (
     Backup,
     BenchResult,
     Finding,
     Launchers,
     Migration,
+    MoveRequest,
+    MoveResult,
     ReplayRequest,
     Restoration,
 )
@@ -26,10 +28,6 @@ if TYPE_CHECKING:  # A command that is not given costs no imports.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command line; the exit code."""
-    try:
-        from cadenza.surfaces.cli.app import run
-    except KeyboardInterrupt:  # Loading takes a moment, and has nothing to tell.
-        return Exit.INTERRUPTED
     launchers = Launchers(
         sim=launch_sim,
         replay=launch_replay,
@@ -43,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         doctor=launch_doctor,
         backup=launch_backup,
         restore=launch_restore,
+        move=launch_move,
         bench=launch_bench,
         application=connect,
         now=now,
@@ -171,6 +170,13 @@ def launch_restore(path: str) -> Restoration:
     from cadenza.roots.backup import restore
 
     return Restoration(**restore(path)._asdict())
+
+
+def launch_move(wish: MoveRequest, report: Callable[[str], None]) -> MoveResult:
+    """Move an installation to another database."""
+    from cadenza.roots.move import move
+
+    return move(wish, report)
 
 
 def launch_bench(*, seconds: float, progress: Progress) -> BenchResult:

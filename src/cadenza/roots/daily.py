@@ -17,6 +17,7 @@ from cadenza.roots.wiring.daily_service import SYSTEM_CLOCKS, Clocks, daily_part
 from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HealthServer, serve_health
+from cadenza.roots.wiring.idle import refuse_beside_up
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
@@ -44,6 +45,7 @@ class TickMonitor:
 def launch() -> int:
     """Serve daily users until stopped; the exit code."""
     settings = read_settings()
+    refuse_beside_up(settings, "cadenza daily")
     check_extras(settings, models=False)
     tune_garbage_collection()
     if daily_target(settings) is None:
@@ -76,7 +78,7 @@ async def serve(
         parts = daily_parts(settings, context, target_runner, clocks)
         ticks = TickMonitor(clocks.stopwatch, tick_ms=settings.tick_ms)
         monitoring.events.attach("tick-monitor", ticks, {TICK})
-        health = HealthServer(alive=lambda: ticks.alive, store=store.endpoints, registry=monitoring.registry)
+        health = HealthServer(alive=lambda: ticks.alive, store=store.health, registry=monitoring.registry)
         await serve_health(stack, settings, health=health, log=log)
         stop_on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="daily")

@@ -16,6 +16,7 @@ from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
+from cadenza.roots.clients.server_record import with_demo_database
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.simulation_planners import sale_rules
 from cadenza.roots.wiring.stores import SQLITE, check_url
@@ -28,10 +29,9 @@ HOST = "127.0.0.1"
 
 def demo_settings(settings: Settings) -> Settings:
     """The settings of the demo, which has a database file of its own, and touches no other."""
-    url = settings.demo_database_url
-    if not check_url(url).startswith(SQLITE):
+    if not check_url(settings.demo_database_url).startswith(SQLITE):
         raise InvalidRequest("CADENZA_DEMO_DATABASE_URL must be sqlite:///FILE.", "demo_database_url")
-    return settings.model_copy(update={"database_url": url})
+    return with_demo_database(settings)
 
 
 class FlashSale:
@@ -41,9 +41,10 @@ class FlashSale:
     the planner that learns thinks about them, too, in the shadow.
     """
 
-    def __init__(self, *, store: Store, clock: Clock, log: Logger) -> None:
+    def __init__(self, *, store: Store, clock: Clock, log: Logger, jitter_ms: int = 0) -> None:
         self._store, self._clock, self._log = store, clock, log
         self._cron = CronsimCron()
+        self._jitter_ms = jitter_ms
         self._scenario = unsteered_sale()
         self._began = clock.now()
         self._table = {endpoint.name: endpoint for endpoint in self._scenario.endpoints}
@@ -88,7 +89,9 @@ class FlashSale:
             await self._store.catalog.amend_job(TENANT, JOB, lambda job: replace(job, active=False))
 
     async def _add_endpoint(self, endpoint: Endpoint) -> None:
-        planned = plan_first_run(endpoint, now=self._clock.now(), cron=self._cron, start_now=True)
+        planned = plan_first_run(
+            endpoint, now=self._clock.now(), cron=self._cron, start_now=True, jitter_ms=self._jitter_ms
+        )
         try:
             await self._store.endpoints.add(planned)
         except Conflict:

@@ -13,8 +13,10 @@ from cadenza.adapters.access.stored_secrets import SecretCounts
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
+from cadenza.adapters.stores.postgres.engines.profile import profile_of
 from cadenza.adapters.stores.sql.migrate import SQLITE, Migrated, migrate, name_of, version
 from cadenza.adapters.stores.sql.migrations import HEAD
+from cadenza.adapters.stores.sqlite.database import is_open_to_others
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.validation import quoted
@@ -41,7 +43,7 @@ def migrate_database() -> Migration:
 
 async def _migrate(settings: Settings) -> Migrated:
     """The schema, and the seals of secrets whose key is no longer the current one."""
-    migrated = await migrate(settings.database_url)
+    migrated = await migrate(settings.database_url, profile_of(settings.database_profile))
     async with open_secrets(settings) as secrets:
         await secrets.reseal()
     return migrated
@@ -52,7 +54,7 @@ def run_checks() -> list[Finding]:
     settings = read_settings()
     check_url(settings.database_url)
     return asyncio.run(
-        _all((_names, _schema, _store, _nudges, _secrets, _zones, _disk, _host, _targets), settings)
+        _all((_names, _schema, _profile, _store, _nudges, _secrets, _zones, _disk, _host, _targets), settings)
     )
 
 
@@ -82,6 +84,14 @@ async def _schema(settings: Settings) -> Finding:
     return Finding("schema", passed=False, detail=detail, advice="Run cadenza migrate.")
 
 
+async def _profile(settings: Settings) -> Finding:
+    if settings.database_url.startswith(SQLITE):
+        return Finding("profile", passed=True, detail="SQLite needs none.")
+    profile = profile_of(settings.database_profile)
+    detail = f"{settings.database_profile}: {profile.in_words}."
+    return Finding("profile", passed=True, detail=detail)
+
+
 async def _store(settings: Settings) -> Finding:
     path = settings.database_url.removeprefix(SQLITE)
     if settings.database_url.startswith(SQLITE) and not await asyncio.to_thread(os.path.exists, path):
@@ -90,16 +100,27 @@ async def _store(settings: Settings) -> Finding:
         async with open_store(settings, ids=TimeOrderedIds(), log=NoLog()) as store:
             await store.endpoints.get(NO_ENDPOINT)
     except NotFound:
-        return Finding("store", passed=True, detail="It answers.")
+        return await asyncio.to_thread(_answering_store, settings)
     except CadenzaError as problem:
         return Finding("store", passed=False, detail=problem.message, advice="A worker would not start.")
     return Finding("store", passed=False, detail="It returned an endpoint that does not exist.")
+
+
+def _answering_store(settings: Settings) -> Finding:
+    path = Path(settings.database_url.removeprefix(SQLITE))
+    if settings.database_url.startswith(SQLITE) and is_open_to_others(path):
+        detail = f"Other users of this machine may read {path}."
+        return Finding("store", passed=False, detail=detail, advice=f"Run chmod 600 {path}*.")
+    return Finding("store", passed=True, detail="It answers.")
 
 
 async def _nudges(settings: Settings) -> Finding:
     """A lost call is no failure: workers look now and then."""
     if settings.database_url.startswith(SQLITE):
         return Finding("nudges", passed=True, detail="They wake the worker of this process at once.")
+    if not profile_of(settings.database_profile).notifications:
+        detail = "The profile has no notifications: those of this process wake its worker at once."
+        return Finding("nudges", passed=True, detail=detail)
     try:
         heard = await _notifications_arrive(settings)
     except CadenzaError as problem:

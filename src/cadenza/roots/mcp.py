@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope, Surface
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.roots.clients.choice import open_client
 from cadenza.roots.settings import Settings, read_settings
@@ -42,7 +42,7 @@ async def serve(settings: Settings, connection: CliOptions) -> None:
 @asynccontextmanager
 async def open_mcp_caller(settings: Settings, connection: CliOptions) -> AsyncIterator[McpCaller]:
     """A caller of the application on the database of the settings, or of the server that is named."""
-    caller = Caller(connection.tenant or DEFAULT_TENANT, mcp_scopes(settings), ORIGIN)
+    caller = Caller(connection.tenant or DEFAULT_TENANT, mcp_scopes(settings), ORIGIN, surface=Surface.MCP)
     async with open_client(settings, connection, caller, rank="llm") as client:
         yield McpCaller(caller, client.ask, REMEDY)
 

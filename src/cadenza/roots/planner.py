@@ -1,7 +1,9 @@
 """`cadenza planner`: the planners as a process of their own; `cadenza up` runs them beside the worker."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +18,9 @@ from cadenza.adapters.planners.learning.planner import LearningPlanner
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
+from cadenza.engine.idle import IdleGate
 from cadenza.engine.planning.analysis import PlannerEntry
-from cadenza.engine.planning.analyst import Analyst
+from cadenza.engine.planning.analyst import DEFAULT_SETTINGS, Analyst, AnalystSettings
 from cadenza.engine.planning.planner_runner import PlannerDependencies
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
@@ -30,6 +33,7 @@ from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HANGS_AFTER, HealthServer, serve_health
+from cadenza.roots.wiring.idle import refuse_beside_up
 from cadenza.roots.wiring.llm import llm_planner
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
@@ -38,6 +42,8 @@ from cadenza.roots.wiring.stores import SQLITE, open_pool, open_store
 SLOW = frozenset({"llm"})
 """Planners that are slow and spend tokens."""
 SLOW_TIMEOUT_MS = 180_000
+AFTER_IDLE = timedelta(days=30)
+"""How old a saved place in the feed of runs may be where the process may have been idle since."""
 
 
 class PlannerContext(NamedTuple):
@@ -49,6 +55,8 @@ class PlannerContext(NamedTuple):
     telemetry: Telemetry
     wakeup: Wakeup | None = None
     """Notified when a run has ended in this process."""
+    idle: IdleGate | None = None
+    """Where the process may be idle: its leases run out meanwhile, and runs may be days apart."""
 
 
 def planners(settings: Settings, store: Store) -> list[Planner]:
@@ -73,20 +81,21 @@ def planner_groups(found: Sequence[Planner]) -> list[list[PlannerEntry]]:
     return [quick, *([entry] for entry in slow)]
 
 
-def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
+def analyst(found: Sequence[Planner], context: PlannerContext, *, jitter_ms: int = 0) -> Analyst:
     """An analyst that is ready to run."""
-    store, clock, log, telemetry, wakeup = context
+    store, clock, log, telemetry, wakeup, idle = context
     dependencies = PlannerDependencies(
         store=store,
         clock=clock,
         ids=TimeOrderedIds(),
         quota=CountedQuota(store.tenants, clock, telemetry),
-        steering=Steering(store=store.endpoints, clock=clock, cron=CronsimCron()),
+        steering=Steering(store=store.endpoints, clock=clock, cron=CronsimCron(), jitter_ms=jitter_ms),
         log=log,
         telemetry=telemetry,
         fingerprint=fingerprint,
     )
-    return Analyst(planner_groups(found), dependencies=dependencies, wakeup=wakeup)
+    settings = DEFAULT_SETTINGS if idle is None else AnalystSettings(resume_within=AFTER_IDLE)
+    return Analyst(planner_groups(found), dependencies=dependencies, settings=settings, wakeup=wakeup)
 
 
 class PlannerService:
@@ -105,13 +114,19 @@ class PlannerService:
         analyst = self._analyst
         return analyst is None or self._context.clock.now() - analyst.alive_at < HANGS_AFTER
 
+    @property
+    def busy(self) -> bool:
+        """Whether analyses are in progress here."""
+        return self._analyst is not None and self._analyst.busy
+
     async def run(self) -> None:
         """Plan until cancelled; a bug ends it with its exception."""
-        await _leader_lock(self._settings, self._context.log).hold(self._plan)
+        await _leader_lock(self._settings, self._context).hold(self._plan)
 
     async def _plan(self) -> None:
         # A new analyst, since the planners of the last leader may have learned more.
-        self._analyst = analyst(planners(self._settings, self._context.store), self._context)
+        found = planners(self._settings, self._context.store)
+        self._analyst = analyst(found, self._context, jitter_ms=self._settings.jitter_ms)
         try:
             await self._analyst.run()
         finally:
@@ -121,6 +136,7 @@ class PlannerService:
 def launch() -> int:
     """Plan until stopped; the exit code."""
     settings = read_settings()
+    refuse_beside_up(settings, "cadenza planner")
     check_extras(settings)
     tune_garbage_collection()
     run_event_loop(plan(settings))
@@ -137,7 +153,7 @@ async def plan(settings: Settings) -> None:
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
         planners_here = PlannerService(settings, PlannerContext(store, SystemClock(), log, monitoring.events))
         health = HealthServer(
-            alive=lambda: planners_here.alive, store=store.endpoints, registry=monitoring.registry
+            alive=lambda: planners_here.alive, store=store.health, registry=monitoring.registry
         )
         await serve_health(stack, settings, health=health, log=log)
         stop_on_signals(supervisor.stop)
@@ -146,10 +162,14 @@ async def plan(settings: Settings) -> None:
         log.info("cadenza has stopped; unfinished analyses are repeated")
 
 
-def _leader_lock(settings: Settings, log: Logger) -> LeaderLock:
+def _leader_lock(settings: Settings, context: PlannerContext) -> LeaderLock:
+    log = context.log
     if settings.database_url.startswith(SQLITE):
         return FileLeaderLock(Path(settings.database_url.removeprefix(SQLITE)), log)
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.stores.postgres.leader_lock import PostgresLeaderLock
+    from cadenza.adapters.stores.postgres.locks.leader_lock import LeasedLeaderLock, PostgresLeaderLock
 
-    return PostgresLeaderLock(pool, log)
+    if pool.profile.advisory_locks:
+        return PostgresLeaderLock(pool, log)
+    sleep = asyncio.sleep if context.idle is None else context.idle.sleep
+    return LeasedLeaderLock(pool, log, TimeOrderedIds().new(), sleep=sleep)

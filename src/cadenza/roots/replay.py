@@ -15,6 +15,7 @@ from cadenza.ports.catalog import EndpointFilter, Page
 from cadenza.ports.planning import Planner
 from cadenza.ports.scheduling import RunFilter
 from cadenza.ports.store import Store
+from cadenza.roots.clients.choice import choose_database, print_note, where_else
 from cadenza.roots.clients.local import missing_file
 from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.application import DEFAULT_TENANT
@@ -66,10 +67,12 @@ def policy_named(word: str, tenant_id: str = DEFAULT_TENANT) -> ReplayPolicy:
 
 
 async def _replayed(wish: ReplayRequest, policies: Sequence[ReplayPolicy]) -> ReplayReport:
-    settings = read_settings()
+    _, settings, note = choose_database(read_settings())
+    if note is not None:
+        print_note(note)
     missing = missing_file(settings)
     if missing is not None:
-        raise NotFound(f"There is no database {missing}: nothing to replay.")
+        raise NotFound(f"There is no database {missing}: {where_else(settings)}.")
     async with open_store(settings, ids=TimeOrderedIds(), log=NoLog()) as store:
         records = await read_records(store, wish)
     return await replay(records, policies)

@@ -12,9 +12,10 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
+from cadenza.adapters.stores.postgres.engines.profile import NAMED, profile_of
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.text_patterns import A_REFERENCE, A_URL
-from cadenza.domain.validation import quoted
+from cadenza.domain.validation import LONGEST_SPAN_MS, quoted
 from cadenza.domain.wording import number_in_words, one_of, text_in_words
 
 NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK", "CADENZA_SKIP_DASHBOARD")
@@ -48,9 +49,16 @@ def _network(text: str) -> str:
     return text
 
 
+def _profile(text: str) -> str:
+    profile_of(text)
+    return text
+
+
+Profile = Annotated[str, AfterValidator(_profile)]
 Origin = Annotated[str, AfterValidator(_origin)]
 Network = Annotated[str, AfterValidator(_network)]
 IN_WORDS: dict[Any, str] = {
+    _profile: f"{one_of(NAMED)}, nor abilities that are missing, such as no-notifications,no-partitions",
     Origin: "an origin as browsers write it, such as https://app.example or http://127.0.0.1:3000",
     Network: "an IP address or a network such as 10.0.0.0/8",
 }
@@ -71,11 +79,14 @@ class Settings(BaseSettings):
 
     database_url: str = "sqlite:///cadenza.db"
     database_prepared: bool = True
+    database_timeout_ms: int = Field(default=60_000, ge=1_000, le=3_600_000)
+    database_profile: Profile = "postgresql"
     sqlite_synchronous: Literal["OFF", "NORMAL", "FULL", "EXTRA"] = "NORMAL"
     worker_concurrency: int = Field(default=100, ge=1, le=100_000)
     claim_limit: int = Field(default=500, ge=1, le=10_000)
     claim_ahead_ms: int = Field(default=500, ge=0, le=60_000)
     lease_ms: int = Field(default=30_000, ge=1_000, le=3_600_000)
+    max_timeout_ms: int | None = Field(default=600_000, ge=1_000, le=LONGEST_SPAN_MS)
     jitter_ms: int = Field(default=3_000, ge=0, le=60_000)
     grace_ms: int = Field(default=10_000, ge=0, le=600_000)
     poll_ms: int = Field(default=1_000, ge=10, le=60_000)
@@ -85,6 +96,7 @@ class Settings(BaseSettings):
     keep_conversations_days: int | None = Field(default=90, ge=1)
     keep_undelivered_days: int | None = Field(default=None, ge=1)
     keep_verdicts_days: int | None = Field(default=400, ge=30)
+    keep_audit_days: int | None = Field(default=400, ge=1)
     health_port: int | None = Field(default=None, ge=0, le=LAST_PORT)
     planner: bool = True
     daily: bool = True
@@ -101,6 +113,7 @@ class Settings(BaseSettings):
     socket_frame_bytes: int = Field(default=65_536, ge=1_024, le=1_048_576)
     socket_ping_ms: int = Field(default=20_000, ge=100, le=600_000)
     rate_per_minute: int = Field(default=6_000, ge=6, le=10_000_000)
+    tenant_rate_per_minute: int | None = Field(default=30_000, ge=6, le=100_000_000)
     cors_origins: Annotated[tuple[Origin, ...], NoDecode] = ()
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
     demo_database_url: str = "sqlite:///cadenza-demo.db"
@@ -168,7 +181,7 @@ def read_settings(**given: Any) -> Settings:
     except ValidationError as problem:
         first = problem.errors()[0]
         field = str(first["loc"][0])
-        name = f"CADENZA_{field.upper()}"
+        name = field if field in given else f"CADENZA_{field.upper()}"
         value = "its value" if field in SECRET_SETTINGS else quoted(first["input"])
         expected = _expected(field, Settings.model_fields[field])
         raise InvalidRequest(f"{name} is wrong: {value} is not {expected}.", name) from None
@@ -188,7 +201,8 @@ def _expected(name: str, field: FieldInfo) -> str:
     kinds = get_args(field.annotation) or (field.annotation,)
     if bool in kinds:
         return "true or false"
-    words = [IN_WORDS[kind] for kind in kinds if kind in IN_WORDS]
+    rules = [one.func for one in field.metadata if isinstance(one, AfterValidator)]
+    words = [IN_WORDS[kind] for kind in (*kinds, *rules) if kind in IN_WORDS]
     if words:
         return words[0]
     bounds: dict[str, Any] = {

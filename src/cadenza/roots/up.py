@@ -5,22 +5,22 @@ from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from socket import socket
 
-from cadenza.adapters.clock import FastClock, SystemClock
+from cadenza.adapters.clock import FastClock, PausingClock, SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.event_bus import EventBus, RunEndedWakeup
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope, Surface
 from cadenza.domain.errors import InvalidRequest
+from cadenza.engine.idle import IdleGate
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.operations.access.keys import CreateKey, create_key
 from cadenza.operations.access.login_links import CreateLoginLink, create_login_link
 from cadenza.operations.application import Application
 from cadenza.operations.context import RequestContext
 from cadenza.ports.catalog import Page
-from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
-from cadenza.ports.telemetry import JOB
+from cadenza.ports.telemetry import JOB, Logger
 from cadenza.roots.api import ApiServer, RestartableApi, address_of, http_api, listening_socket
 from cadenza.roots.clients.server_record import ServerRecord, published
 from cadenza.roots.demo import FlashSale, demo_settings
@@ -30,6 +30,7 @@ from cadenza.roots.wiring.application import DEFAULT_TENANT, open_application
 from cadenza.roots.wiring.daily_service import clocks_for, daily_parts_in_up
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import is_alive
+from cadenza.roots.wiring.idle import EVENTS, idle_parts, pacing_clock
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import (
     open_log,
@@ -43,7 +44,7 @@ from cadenza.roots.worker import background_parts, open_worker
 from cadenza.surfaces.http.metrics import Metrics
 
 FASTEST = 1_000
-ADMIN = Caller(DEFAULT_TENANT, frozenset({Scope.ADMIN}), "up")
+ADMIN = Caller(DEFAULT_TENANT, frozenset({Scope.ADMIN}), "up", surface=Surface.CLI)
 
 
 def launch(*, demo: bool, speed: float) -> int:
@@ -74,21 +75,12 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(listening_socket(settings.host, settings.port))
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        clock: Clock = SystemClock() if speed == 1 else FastClock(speed, await latest_time(store))
-        monitoring = ProcessMonitoring(settings, store=store, log=log, role="up", speed=speed)
-        events, metrics = monitoring.events, Metrics(monitoring.registry)
-        context = ProcessContext(
-            store=store,
-            clock=clock,
-            log=log,
-            callables=CallableDispatcher(),
-            telemetry=events,
-            alerts=monitoring.endpoint_alerts(),
-        )
+        monitoring, context = await _open_context(settings, store, log, speed)
+        events, metrics, clock = monitoring.events, Metrics(monitoring.registry), context.clock
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=events)
-        stop_on_signals(supervisor.stop)
+        stop_on_signals(context.idle.stop, supervisor.stop)
         if demo:
-            sale = FlashSale(store=store, clock=clock, log=log)
+            sale = FlashSale(store=store, clock=clock, log=log, jitter_ms=settings.jitter_ms)
             address = await stack.enter_async_context(sale.open(settings.demo_port))
             settings = settings.model_copy(update={"allow_targets": (*settings.allow_targets, address)})
         worker = await open_worker(stack, settings, context, monitoring)
@@ -105,11 +97,39 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
             *daily,
             *planners,
             *background,
+            *idle_parts(settings, context),
         ]
         stack.enter_context(published(settings, ServerRecord.of(settings, address_of(listening), clock)))
         log.info("cadenza is up; stop it with Ctrl-C", api=address_of(listening), demo=demo, speed=speed)
         await supervisor.run(*parts)
         log.info("cadenza has stopped; everything that ended is settled")
+
+
+async def _open_context(
+    settings: Settings, store: Store, log: Logger, speed: float
+) -> tuple[ProcessMonitoring, ProcessContext]:
+    """What all parts share; where the process may be idle, their clock pauses them meanwhile."""
+    idle = IdleGate(SystemClock())
+    pace = pacing_clock(settings, idle)
+    monitoring = ProcessMonitoring(
+        settings,
+        store=store,
+        log=log,
+        role="up",
+        speed=speed,
+        clock=pace,
+        last_idle_at=lambda: idle.last_idle_at,
+    )
+    monitoring.events.attach("idle", idle, EVENTS)
+    return monitoring, ProcessContext(
+        store=store,
+        clock=pace if speed == 1 else FastClock(speed, await latest_time(store)),
+        log=log,
+        callables=CallableDispatcher(),
+        telemetry=monitoring.events,
+        alerts=monitoring.endpoint_alerts(),
+        idle=idle,
+    )
 
 
 def planner_parts(
@@ -119,11 +139,13 @@ def planner_parts(
     if not settings.planner:
         return []
     wakeup = RunEndedWakeup()
+    idle = context.idle if isinstance(context.clock, PausingClock) else None
     events.attach("planner-bell", wakeup, {JOB})
     events.attach("planner-metrics", PlannerMetrics(metrics.registry))
     planners = PlannerService(
-        settings, PlannerContext(context.store, context.clock, context.log, events, wakeup)
+        settings, PlannerContext(context.store, context.clock, context.log, events, wakeup, idle)
     )
+    context.idle.stay_open_while(lambda: planners.busy)
     return [Part("planner", planners.run, vital=False)]
 
 
@@ -141,9 +163,11 @@ async def _open_api(
         open_application(
             settings,
             store=context.store,
-            clock=context.clock,
+            # What a request waits for is not to be held up, whoever is idle.
+            clock=SystemClock() if isinstance(context.clock, PausingClock) else context.clock,
             log=context.log,
             callables=context.callables,
+            poll_clock=context.clock if isinstance(context.clock, PausingClock) else None,
         )
     )
     key = await create_first_key(application)
@@ -155,7 +179,8 @@ async def _open_api(
         return is_alive(worker, context.clock)
 
     def new_server() -> ApiServer:
-        return ApiServer(settings, http_api(settings, application, alive, metrics=metrics))
+        app = http_api(settings, application, alive, metrics=metrics, active=context.idle.active)
+        return ApiServer(settings, app)
 
     return RestartableApi(new_server, listening)
 

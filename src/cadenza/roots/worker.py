@@ -11,6 +11,7 @@ from cadenza.engine.worker.events import SCHEDULER as ENDPOINTS
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HealthServer, serve_health
+from cadenza.roots.wiring.idle import refuse_beside_up
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import (
     open_log,
@@ -30,6 +31,7 @@ from cadenza.roots.wiring.worker import (
 def launch() -> int:
     """Work until stopped; the exit code."""
     settings = read_settings()
+    refuse_beside_up(settings, "cadenza worker")
     check_extras(settings)
     tune_garbage_collection()
     run_event_loop(work(settings))
@@ -66,9 +68,11 @@ async def open_worker(
     stack: AsyncExitStack, settings: Settings, context: ProcessContext, monitoring: ProcessMonitoring
 ) -> RestartableWorker:
     """A worker that is ready to run, with its health served where the settings say."""
-    worker = RestartableWorker(await stack.enter_async_context(open_loop_factory(settings, context)))
+    new_loop = await stack.enter_async_context(open_loop_factory(settings, context))
+    worker = RestartableWorker(new_loop, lambda: context.idle.last_idle_at)
+    context.idle.stay_open_while(lambda: worker.in_flight > 0)
     health = HealthServer.for_worker(
-        worker, store=context.store.endpoints, clock=context.clock, registry=monitoring.registry
+        worker, store=context.store.health, clock=context.clock, registry=monitoring.registry
     )
     await serve_health(stack, settings, health=health, log=context.log)
     return worker

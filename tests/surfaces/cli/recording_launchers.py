@@ -1,6 +1,6 @@
 """Launchers that remember instead of starting anything."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +15,8 @@ from cadenza.surfaces.cli.launchers import (
     Finding,
     Launchers,
     Migration,
+    MoveRequest,
+    MoveResult,
     ReplayRequest,
     Restoration,
 )
@@ -50,6 +52,7 @@ class Recorder:
             doctor=self.doctor,
             backup=self.backup,
             restore=self.restore,
+            move=self.move,
             bench=self.bench,
             application=self.target,
             now=lambda _: NOW,
@@ -71,6 +74,9 @@ class Recorder:
 
     def restore(self, path: str) -> Restoration:
         return Restoration("cadenza.db", path, 2, "0001", "0001", None, "")
+
+    def move(self, wish: MoveRequest, report: Callable[[str], None]) -> MoveResult:
+        return MoveResult(wish.source, wish.target or "cadenza.db", "counted", {"runs": {"rows": 1}})
 
     def bench(self, *, seconds: float, progress: Progress) -> BenchResult:
         progress(seconds)

@@ -7,7 +7,12 @@ from tests.surfaces.cli.recording_launchers import Recorder
 
 from cadenza.surfaces.cli.app import run
 
-PLAN = {"answer": "So it is.", "governor": {"next_run_at": None, "candidates": []}}
+PLAN: dict[str, Any] = {
+    "answer": "So it is.",
+    "next_run_at": None,
+    "source": "finished",
+    "governor": {"candidates": []},
+}
 ANSWERS = {
     "get_endpoint": {"id": "e-1", "name": "traffic"},
     "get_job": {"id": "j-1", "name": "checkout"},

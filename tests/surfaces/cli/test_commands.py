@@ -99,6 +99,14 @@ def test_up_passes_its_options_and_its_exit_code_on() -> None:
     assert recorder.asked == [{"demo": False, "speed": 1.0}, {"demo": True, "speed": 60.0}]
 
 
+@pytest.mark.parametrize("speed", ["3", "0.5"])
+def test_only_the_demo_lets_time_run_faster(speed: str, capsys: Captured) -> None:
+    recorder = Recorder(code=0)
+    assert run(recorder.launchers(), ["up", "--speed", speed]) == 2
+    assert "--speed goes with --demo" in capsys.readouterr().err
+    assert recorder.asked == [], "the times of one's own runs stay true"
+
+
 def test_the_version_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: f"1.2.3 of {name}")
     assert command_line.main(["--version"]) == 0

@@ -13,10 +13,11 @@ from cadenza.surfaces.cli.exits import Exit
 
 SERVING = [["up"], ["worker"]]
 AS_NOBODY = """
-import encodings.idna, os, pkgutil, sys
+import concurrent.futures.thread, encodings.idna, os, pkgutil, sys
 import cadenza.adapters.stores.sql.migrations.script
-import cadenza.roots.up, cadenza.roots.doctor, cadenza.surfaces.cli, cadenza.adapters.stores.sqlite
-for package in (cadenza.surfaces.cli, cadenza.adapters.stores.sqlite):
+import cadenza.roots.up, cadenza.roots.doctor, cadenza.surfaces.cli, cadenza.adapters.stores.moves
+import cadenza.adapters.stores.sqlite
+for package in (cadenza.surfaces.cli, cadenza.adapters.stores.moves, cadenza.adapters.stores.sqlite):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         __import__(module.name)
 from cadenza.roots.command_line import main
@@ -128,3 +129,12 @@ def test_a_disk_that_is_full_is_unavailable(command: str, folder: Path) -> None:
     assert done.returncode == Exit.UNAVAILABLE
     assert done.stderr.startswith("cadenza: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_opened_for_want_of_room_says_so(folder: Path) -> None:
+    assert main(["migrate"]) == Exit.DONE
+    folder.chmod(0o777)
+    (folder / "cadenza.db").chmod(0o666)
+    done = cadenza("up", limited_to=8_192)
+    assert done.returncode == Exit.UNAVAILABLE
+    assert done.stderr == "cadenza: The disk of cadenza.db is full.\n"

@@ -43,3 +43,21 @@ def test_an_endpoint_is_created_steered_paused_resumed_and_deleted(cli: CliRunne
     assert target.said("endpoints", "delete", "traffic") == {}
     assert cli.refused("endpoints", "show", "life-traffic")[0] == 3
     assert cli.ok("jobs", "delete", "Life") == "Deleted the job Life with its endpoints.\n"
+
+
+def test_a_job_that_a_person_paused_is_not_switched_on_by_a_stated_lower_rank(cli: CliRunner) -> None:
+    cli.ok("jobs", "create", "--name", "Ranked", "--id", "ranked")
+    cli.ok("jobs", "update", "ranked", "--inactive")
+    refused = cli.json("jobs", "update", "ranked", "--active", "--rank", "rule")
+    assert (refused["active"], refused["note"] is None) == (False, False)
+    assert cli.json("jobs", "update", "ranked", "--active")["active"] is True
+
+
+def test_a_preview_of_a_lower_rank_shows_that_it_would_not_be_applied(cli: CliRunner) -> None:
+    cli.ok("jobs", "create", "--name", "Foreseen", "--id", "foreseen")
+    create = "endpoints create --job foreseen --name foreseen --url https://example.com --every 1m"
+    cli.ok(*create.split())
+    cli.ok("endpoints", "tighten", "foreseen", "--every", "20s")
+    preview = ("endpoints", "preview", "foreseen", "--clear")
+    assert cli.json(*preview, "--rank", "llm")["after"]["plan"]["applied"] is False
+    assert cli.json(*preview)["after"]["plan"]["applied"] is True

@@ -14,6 +14,8 @@ from tests.surfaces.cli.recording_launchers import Recorder
 
 from cadenza.operations.application import Application
 from cadenza.operations.table import BY_NAME
+from cadenza.roots.clients.server_record import ServerRecord, published
+from cadenza.roots.settings import read_settings
 from cadenza.surfaces.cli.app import build
 
 ROOT = Path(__file__).parents[3]
@@ -30,11 +32,15 @@ FIRST = (
     "agents put helper --name Helper",
 )
 EXPECTED = {
+    "move": 3,
     "jobs create": 4,
     "rules create": 4,
     "endpoints test": 1,
     "runs show": 3,
+    "audit show": 3,
+    "audit restore": 3,
     "keys delete": 3,
+    "schedules resume": 3,
     "schedules delete": 3,
 }
 LAST = (
@@ -106,10 +112,12 @@ def test_every_example_runs_and_every_operation_has_a_command(
     (tmp_path / "users.csv").write_text("user_id,due_time\nada,07:30\n")
     monkeypatch.setattr("sys.stdin", StringIO("a value\n"))
     left = [words for words in LEAVES if words[0] not in SERVE | ELSEWHERE | {"sim"} and words != ("daily",)]
-    for command in sorted(left, key=lambda words: words in LAST and LAST.index(words) + 1):
-        spoken = " ".join(command)
-        code, _, err = local.run(*example(LEAVES[command]))
-        assert code == EXPECTED.get(spoken, 0), (spoken, err)
+    server = ServerRecord(address="http://127.0.0.1:1", allow_private_targets=False, allow_targets=[])
+    with published(read_settings(), server):  # A login link is for a server that runs.
+        for command in sorted(left, key=lambda words: words in LAST and LAST.index(words) + 1):
+            spoken = " ".join(command)
+            code, _, err = local.run(*example(LEAVES[command]))
+            assert code == EXPECTED.get(spoken, 0), (spoken, err)
     assert asked == BY_NAME.keys() - TWICE
 
 
@@ -138,3 +146,28 @@ def test_the_shell_can_complete_commands(local: CliRunner, tmp_path: Path) -> No
     script = (tmp_path / "completion.bash").read_text()
     assert "endpoints" in script
     assert "tighten" in script
+
+
+@pytest.mark.parametrize(
+    ("command", "takes"),
+    [
+        ("hints clear", True),
+        ("jobs pause", True),
+        ("jobs resume", True),
+        ("jobs update", True),
+        ("endpoints preview", True),
+        ("apply", True),
+        ("endpoints resume", True),
+        ("endpoints tighten", True),
+        ("endpoints run-now", False),
+        ("endpoints list", False),
+        ("jobs list", False),
+    ],
+)
+def test_a_rank_is_listed_where_it_is_an_option(
+    command: str,
+    takes: bool,  # noqa: FBT001
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    PROGRAM([*command.split(), "--help"])
+    assert ("--rank" in capsys.readouterr().out) is takes

@@ -1,5 +1,6 @@
 """How answers are shown: on narrow terminals, to readers who leave, without Unicode, without harm."""
 
+import json
 import os
 import pty
 import subprocess
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
 from tests.surfaces.cli.cli_process import command, env
 
+from cadenza.domain.text_patterns import visible
 from cadenza.domain.validation import parse_duration_ms
-from cadenza.surfaces.cli.output.formatting import safe, span
+from cadenza.surfaces.cli.output.formatting import span
 
 
 def test_an_answer_fits_a_narrow_terminal(local: CliRunner, tmp_path: Path) -> None:
@@ -74,6 +76,23 @@ def test_a_span_that_is_shown_can_be_written(length: int) -> None:
 
 @given(st.text())
 def test_nothing_that_is_shown_steers_a_terminal(text: str) -> None:
-    shown = safe(f"\x1b[31m{text}\x9b2J\u202e")
+    shown = visible(f"\x1b[31m{text}\x9b2J\u202e")
     assert not any(ord(letter) < 32 and letter != "\n" for letter in shown)
     assert not any(0x7F <= ord(letter) < 0xA0 or 0x202A <= ord(letter) <= 0x202E for letter in shown)
+
+
+@given(st.text())
+def test_escaped_json_reads_back_as_it_was(text: str) -> None:
+    document = json.dumps({"text": f"\x9b{text}\U000e0001"}, ensure_ascii=False)
+    assert "\x9b" not in visible(document)
+    assert json.loads(visible(document)) == json.loads(document)
+
+
+def test_neither_json_nor_a_refusal_steers_a_terminal(local: CliRunner) -> None:
+    local.ok("jobs", "create", "--name", "job", "--id", "job", "--description", "a\x9b2J")
+    assert "\\u009b2J" in local.ok("jobs", "show", "job")
+    assert "\\u009b2J" in local.ok("jobs", "show", "job", "--json")
+    assert local.json("jobs", "show", "job")["description"] == "a\x9b2J"
+    for word in ("x\x9b2J", "\x1b[2J"):
+        _, err = local.refused("jobs", "show", word)
+        assert err.strip("\n").isprintable()

@@ -212,19 +212,6 @@ def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> Non
         assert said(capsys, *example)
 
 
-def test_an_interruption_while_it_loads_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Impatient:
-        """Somebody who presses Ctrl-C before the commands are loaded."""
-
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "cadenza.surfaces.cli.app":
-                raise KeyboardInterrupt
-
-    monkeypatch.delitem(sys.modules, "cadenza.surfaces.cli.app")
-    monkeypatch.setattr(sys, "meta_path", [Impatient(), *sys.meta_path])
-    assert main(["up"]) == 130
-
-
 def test_help_that_cannot_be_written_is_unavailable() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -61,8 +61,7 @@ def test_where_nobody_listens_is_unavailable(remote: CliRunner) -> None:
     address = f"http://127.0.0.1:{free_port()}"
     code, sentence = with_key(remote, HIDDEN, address).refused("jobs", "list")
     assert code == 6
-    assert address in sentence
-    assert HIDDEN not in sentence
+    assert sentence == f"cadenza: Cannot connect to {address}; is the server up?\n"
 
 
 @pytest.mark.parametrize("key", [HIDDEN, None], ids=["wrong", "none"])
@@ -117,7 +116,13 @@ def test_what_cannot_be_a_key_is_not_repeated(remote: CliRunner, key: str) -> No
 def test_what_is_no_address_is_wrong_use(remote: CliRunner, address: str) -> None:
     code, sentence = remote.refused("jobs", "list", "--server", address)
     assert code == 2
-    assert "hidden" not in sentence
+    assert sentence == "cadenza: --server must be an address such as http://127.0.0.1:8700.\n"
+
+
+def test_a_wrong_address_of_the_environment_is_called_by_its_name(remote: CliRunner) -> None:
+    code, sentence = with_key(remote, HIDDEN, "no").refused("jobs", "list")
+    assert code == 2
+    assert sentence == "cadenza: CADENZA_SERVER must be an address such as http://127.0.0.1:8700.\n"
 
 
 def test_options_win_over_the_environment(

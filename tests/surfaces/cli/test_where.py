@@ -10,6 +10,9 @@ from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget, free_port
 from tests.surfaces.cli.conftest import CliRunners
 from tests.surfaces.server_process import UP, Program, running
 
+from cadenza.roots.clients.choice import choose_database
+from cadenza.roots.settings import Settings
+
 SPEED = 600
 
 
@@ -122,3 +125,15 @@ def test_the_demo_prints_its_link_and_then_is_quiet(demo: Program) -> None:
     assert f"{demo.address}/login#" in demo.said
     assert demo.end() == 0
     assert not [line for line in demo.lines if '"event": "run"' in line]
+
+
+def test_where_an_idle_process_would_not_hear_of_it_a_command_says_so() -> None:
+    url = "postgresql://127.0.0.1/cadenza"
+    assert choose_database(Settings(database_url=url, database_profile="neon")).note is None
+    chosen = choose_database(Settings(database_url=url, database_profile="sleeping"))
+    assert chosen.note == (
+        "This asks the database, and an idle `cadenza up` does not hear of changes there: "
+        "set CADENZA_SERVER and CADENZA_KEY."
+    )
+    on_file = Settings(database_profile="sleeping", database_url="sqlite:///cadenza.db")
+    assert choose_database(on_file).note is None

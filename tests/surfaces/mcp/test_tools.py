@@ -151,7 +151,7 @@ async def test_what_is_wrong_with_arguments_is_told_field_by_field(api: ApiInPro
         lines = (await refused(client, "propose_interval", given)).splitlines()
         assert lines == [
             "intervalMs must be a whole number of milliseconds from 1 to 316,224,000,000 (10 years).",
-            "interval is unknown here; known are intervalMs, ttlMinutes, endpoint_id, reason.",
+            "interval is unknown here; known are intervalMs, ttlMinutes, reason.",
         ]
         assert "endpoint_id" in await refused(client, "explain_endpoint")
         both = {"endpoint_id": "traffic", "nextRunInMs": 1, "nextRunAtIso": "2030-01-01T00:00:00Z"}
@@ -213,3 +213,12 @@ async def test_a_bug_tells_the_log_and_not_the_caller(
     )
     assert "Something went wrong here" in caught.value.message
     assert "the words inside" in str(api.log.lines)
+
+
+async def test_an_agent_does_not_switch_a_job_off(api: ApiInProcess) -> None:
+    job_id = (IDS | await create_everything(api, "north"))["job_id"]
+    async with open_client(api) as client:
+        for tool, given in (("pause_job", {}), ("update_job", {"active": False})):
+            answer = await call(client, tool, {"job_id": job_id, **given})
+            assert answer["active"] is True
+            assert answer["note"].startswith("Not applied, because a model pauses no job")

@@ -1,47 +1,19 @@
-"""Keys: remembered for a few seconds, taken back at once, and not to be guessed."""
+"""Keys: taken back at once, and not to be guessed."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 from tests.surfaces.api_in_process import ApiInProcess
 
 from cadenza.domain.access.key import Scope
-from cadenza.surfaces.http.auth import MOST_FAILURES
+from cadenza.surfaces.http.auth import MOST_CHECKS, MOST_FAILURES
 
 
-class Counted:
-    """Counts how often a key is looked up."""
-
-    def __init__(self, api: ApiInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.times = 0
-        look_up = api.store.keys.stored_key
-
-        async def counted(key_id: str) -> object:
-            self.times += 1
-            return await look_up(key_id)
-
-        monkeypatch.setattr(api.store.keys, "stored_key", counted)
-
-
-async def test_a_key_is_looked_up_once_in_a_few_seconds(
-    api: ApiInProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_up = Counted(api, monkeypatch)
-    for _ in range(10):
-        assert (await api.ask("GET /v1/jobs")).status == 200
-    assert looked_up.times == 1
-    api.clock.jump(5_000)
-    assert (await api.ask("GET /v1/jobs")).status == 200
-    assert looked_up.times == 2
-
-
-async def test_a_key_that_was_taken_back_elsewhere_is_not_remembered_longer(api: ApiInProcess) -> None:
+async def test_a_key_that_was_taken_back_elsewhere_opens_nothing_from_then_on(api: ApiInProcess) -> None:
     assert (await api.ask("GET /v1/jobs")).status == 200
     key_id = (await api.key()).split("_")[1]
     await api.store.keys.remove_key("north", key_id)
-    api.clock.jump(4_999)
-    assert (await api.ask("GET /v1/jobs")).status == 200
-    api.clock.jump(1)
     assert (await api.ask("GET /v1/jobs")).status == 401
 
 
@@ -80,27 +52,58 @@ async def test_the_scheme_is_read_as_http_reads_it(api: ApiInProcess, shown: str
     assert (await api.ask("GET /v1/jobs", authorization=shown.format(await api.key()))).status == 200
 
 
-async def test_who_guesses_is_not_listened_to_for_a_while(
-    api: ApiInProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_up = Counted(api, monkeypatch)
-    wrong = [("authorization", "Bearer cad_wrong_key")]
-    for _ in range(MOST_FAILURES):
-        assert (await api.send("GET /v1/jobs", headers=wrong)).status == 401
-    answer = await api.send("GET /v1/jobs", headers=wrong)
+WRONG = [("authorization", "Bearer cad_wrong_key")]
+
+
+async def guess(api: ApiInProcess, times: int = MOST_FAILURES) -> None:
+    for _ in range(times):
+        assert (await api.send("GET /v1/jobs", headers=WRONG)).status == 401
+
+
+async def test_who_guesses_is_told_to_wait(api: ApiInProcess) -> None:
+    await guess(api)
+    answer = await api.send("GET /v1/jobs", headers=WRONG)
     assert (answer.status, answer.problem) == (429, "too-many-requests")
     assert 0 < int(answer.headers["retry-after"]) <= 61
-    assert looked_up.times == MOST_FAILURES
-    assert (await api.send("GET /v1/jobs", headers=wrong, client="192.0.2.2")).status == 401
+    assert (await api.send("GET /v1/jobs", headers=WRONG, client="192.0.2.2")).status == 401
     api.clock.jump(60_000)
-    assert (await api.send("GET /v1/jobs", headers=wrong)).status == 401
+    assert (await api.send("GET /v1/jobs", headers=WRONG)).status == 401
 
 
-async def test_who_is_known_is_let_in_beside_one_who_guesses(api: ApiInProcess) -> None:
+async def test_a_right_key_is_never_refused_for_wrong_ones_of_the_same_address(api: ApiInProcess) -> None:
+    await guess(api)
+    assert (await api.send("GET /v1/jobs", headers=WRONG)).status == 429
     assert (await api.ask("GET /v1/jobs")).status == 200
-    for _ in range(MOST_FAILURES):
-        await api.send("GET /v1/jobs", headers=[("authorization", "Bearer cad_wrong_key")])
+    api.clock.jump(5_000)
     assert (await api.ask("GET /v1/jobs")).status == 200
+    assert (await api.send("GET /v1/jobs", headers=WRONG)).status == 429
+
+
+async def test_keys_of_an_address_that_guesses_are_looked_up_a_few_at_a_time(
+    api: ApiInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_up, at_a_time, most = api.store.keys.stored_key, 0, 0
+
+    async def slow(key_id: str) -> object:
+        nonlocal at_a_time, most
+        at_a_time += 1
+        most = max(most, at_a_time)
+        await asyncio.sleep(0)
+        at_a_time -= 1
+        return await look_up(key_id)
+
+    monkeypatch.setattr(api.store.keys, "stored_key", slow)
+    await guess(api)
+    right = await api.key()
+    answers = await asyncio.gather(
+        *(api.send("GET /v1/jobs", headers=WRONG) for _ in range(50)),
+        api.send("GET /v1/jobs", headers=[("authorization", f"Bearer {right}")]),
+    )
+    assert [answer.status for answer in answers] == [429] * 50 + [200]
+    assert most == MOST_CHECKS
+    other = [api.send("GET /v1/jobs", headers=WRONG, client=f"192.0.2.{last}") for last in range(10, 20)]
+    assert {answer.status for answer in await asyncio.gather(*other)} == {401}
+    assert most == 10
 
 
 async def test_no_key_is_no_guess(api: ApiInProcess) -> None:
@@ -121,6 +124,18 @@ async def test_a_caller_may_ask_so_often_and_is_told_when_to_come_back(
     assert (await api.ask("GET /v1/jobs", by="south")).status == 200
     api.clock.jump(10_000)
     assert (await api.ask("GET /v1/jobs")).status == 200
+
+
+async def test_whoever_makes_tokens_gets_no_further_than_their_tenant_may() -> None:
+    api = ApiInProcess(per_minute=60, of_tenant_per_minute=180)
+    await api.ask("PUT /v1/users/ada", {})
+    made = [await api.ask("POST /v1/users/ada/token", {}) for _ in range(8)]
+    by_token = [{"authorization": f"Bearer {one.json()['token']}"} for one in made]
+    answers = [await api.ask("GET /v1/users/ada", by=None, **by) for by in by_token * 10]
+    asked = 1 + len(made)
+    assert [answer.status for answer in answers].count(200) == 30 - asked
+    assert answers[-1].status == 429
+    assert (await api.ask("GET /v1/jobs", by="south")).status == 200
 
 
 async def test_pages_of_other_origins_may_ask_only_if_told() -> None:

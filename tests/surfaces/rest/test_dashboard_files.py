@@ -48,6 +48,14 @@ async def test_nothing_else_is_found(built: ApiInProcess, path: str) -> None:
 
 
 BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
+LIKE_JSON = (
+    "application/json",
+    "*/*",
+    "application/json, text/html;q=0.5",
+    "text/html;q=0.2, application/*;q=0.7",
+    "text/html;q=0, */*",
+    "text/html;q=much",
+)
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/v1/nowhere", "/endpoint/<script>", "/problems/none"])
@@ -56,7 +64,7 @@ async def test_an_unknown_address_shows_browsers_a_page_with_a_way_back(api: Api
     assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert b'href="/"' in answer.body
     assert b"<script>" not in answer.body
-    for accept in ("application/json", "*/*"):
+    for accept in LIKE_JSON:
         problem = await api.ask(f"GET {path}", by=None, accept=accept)
         assert (problem.status, problem.problem) == (404, "not-found")
 

@@ -1,17 +1,23 @@
 """What holds for every operation that has a route, whoever adds it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.surfaces.api_in_process import Answered, ApiInProcess
 from tests.surfaces.operation_requests import NAMES, SERVED, body_of, request_of
 from tests.surfaces.tenant_with_everything import create_everything
 
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.access.key import RANK, Scope
 from cadenza.domain.validation import milliseconds
 from cadenza.operations.operation import AnyOperation, Route
 
 everyone = pytest.mark.parametrize(("operation", "route"), SERVED, ids=NAMES)
+READING = [(operation, route) for operation, route in SERVED if not operation.writes]
 WITH_IDS = [(operation, route) for operation, route in SERVED if "{" in route.path]
 WITH_BODIES = [(operation, route) for operation, route in SERVED if route.has_body]
 NO_OBJECTS = {
@@ -40,6 +46,31 @@ async def test_it_works_for_who_may(api: ApiInProcess, operation: AnyOperation, 
     else:
         assert answer.headers["content-type"] == "application/json"
         operation.view.model_validate_json(answer.body)
+
+
+async def test_what_only_reads_answers_while_nothing_can_be_written(tmp_path: Path) -> None:
+    await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
+    store = SqliteStore(SqliteFile(tmp_path / "cadenza.db"), TimeOrderedIds())
+    api = ApiInProcess(store)
+    ids = await create_everything(api, "north")
+    for operation, _ in READING:
+        await api.key(scope=operation.scope)
+    await store._file.write(lambda file: file.execute("PRAGMA query_only = ON"))
+    api.clock.jump(60_000)
+    refused = await api.ask("POST /v1/jobs", {"name": "new"})
+    assert (refused.status, refused.problem) == (503, "unavailable")
+    assert (await api.ask("GET /readyz")).json() == {"status": refused.json()["detail"]}
+    answers = {
+        operation.name: (
+            (
+                await api.ask(request_of(route, **ids), body_of(operation, route), scope=operation.scope)
+            ).status,
+            route.status,
+        )
+        for operation, route in READING
+    }
+    assert {name: status for name, (status, expected) in answers.items() if status != expected} == {}
+    await store.close()
 
 
 @everyone

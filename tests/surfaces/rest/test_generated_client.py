@@ -17,7 +17,7 @@ from tests.surfaces.operation_requests import SERVED
 from tests.surfaces.server_process import UP, running
 
 from cadenza.operations.table import OPERATIONS
-from cadenza.surfaces.http import openapi
+from cadenza.surfaces.http.documents import openapi
 
 PACKAGE = "cadenza_client"
 AN_APPLIED_JOB = {

@@ -1,6 +1,7 @@
 """A write that is sent twice under one key is carried out once."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from tests.surfaces.api_in_process import AN_ENDPOINT, Answered, ApiInProcess
@@ -10,8 +11,8 @@ from cadenza.adapters.stores.memory.catalog import MemoryCatalog
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import Job
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.engine.retention import RetentionLoop
-from cadenza.ports.access import IdempotentReply
 from cadenza.ports.scheduling import Retention
 
 A_JOB = {"name": "job"}
@@ -90,14 +91,15 @@ async def test_a_failure_of_ours_is_not_kept(
     assert "idempotency-replayed" not in answer.headers
 
 
-async def test_what_was_done_is_told_also_if_it_cannot_be_noted(
+async def test_what_was_called_is_told_also_if_it_cannot_be_noted(
     api: ApiInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(*_: object) -> None:
+    async def away(*_: object, **__: object) -> None:
         raise Unavailable("Away.")
 
-    monkeypatch.setattr(api.store.idempotency, "end_reply", away)
-    assert (await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).status == 201
+    await api.create_endpoint()
+    monkeypatch.setattr(api.store.idempotency, "keep_reply", away)
+    assert (await api.ask("POST /v1/endpoints/traffic/test", {}, idempotency_key="k1")).status == 200
 
 
 class Slow(MemoryCatalog):
@@ -118,28 +120,51 @@ async def test_of_many_at_once_one_is_carried_out(api: ApiInProcess) -> None:
     api = ApiInProcess(store)
     await api.key()
     asking = [asyncio.create_task(api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")) for _ in range(20)]
-    async with asyncio.timeout(60):
-        while sum(task.done() for task in asking) < 19:  # noqa: ASYNC110 - they tell nobody
-            await asyncio.sleep(0.001)
-    waiting = [task.result() for task in asking if task.done()]
-    for answer in waiting:
+    await asyncio.sleep(0)
+    slow.go_on.set()
+    answers = await asyncio.gather(*asking)
+    assert {(answer.status, answer.body) for answer in answers} == {(201, answers[0].body)}
+    assert sum("idempotency-replayed" in answer.headers for answer in answers) == 19
+    assert await jobs(api) == 1
+
+
+async def test_a_trial_is_not_begun_again_while_it_goes_on(api: ApiInProcess) -> None:
+    """What calls out may take its time: who asks again is told to wait."""
+    await api.create_endpoint()
+    called, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hang(_: Claim) -> Outcome:
+        called.set()
+        await go_on.wait()
+        return Outcome(RunStatus.SUCCESS)
+
+    api.dispatcher.on("traffic", hang)
+    trial = partial(api.ask, "POST /v1/endpoints/traffic/test", {}, idempotency_key="k1")
+    first = asyncio.create_task(trial())
+    await called.wait()
+    for seconds in (0, 10):
+        api.clock.jump(seconds * 1_000)
+        answer = await trial()
         assert (answer.status, answer.problem) == (409, "conflict")
         assert int(answer.headers["retry-after"]) >= 1
-    slow.go_on.set()
-    (first,) = [task for task in asking if task not in [done for done in asking if done.done()]]
-    assert (await first).status == 201
-    assert await jobs(api) == 1
-    assert (await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).body == first.result().body
+        assert f"it is carried out anew in {120 - seconds} s" in answer.json()["detail"]
+    go_on.set()
+    done = await first
+    assert done.status == 200
+    again = await trial()
+    assert (again.body, again.headers["idempotency-replayed"]) == (done.body, "true")
+    assert len(api.dispatcher.executed) == 1
 
 
-async def test_what_a_crash_left_behind_is_carried_out_after_a_while(api: ApiInProcess) -> None:
-    await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")
-    (fingerprint,) = [reply.fingerprint for reply in api.store.tables.replies.values()]  # type: ignore[attr-defined]
-    crashed = IdempotentReply(fingerprint, api.clock.now())
-    await api.store.idempotency.end_reply("north", "k1", crashed)
-    assert (await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).status == 409
+async def test_a_trial_that_a_crash_left_behind_is_carried_out_after_two_minutes(api: ApiInProcess) -> None:
+    await api.create_endpoint()
+    trial = partial(api.ask, "POST /v1/endpoints/traffic/test", {}, idempotency_key="k1")
+    await trial()
+    ((place, reply),) = api.store.tables.replies.items()  # type: ignore[attr-defined]
+    api.store.tables.replies[place] = reply._replace(status=None, body=b"")  # type: ignore[attr-defined]
+    assert (await trial()).status == 409
     api.clock.jump(121_000)
-    assert (await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).status == 201
+    assert (await trial()).status == 200
 
 
 async def test_answers_are_kept_for_a_day(api: ApiInProcess) -> None:

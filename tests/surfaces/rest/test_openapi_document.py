@@ -12,7 +12,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.operations.documented_models import Documented
 from cadenza.operations.operation import AnyOperation, Operation, Route
 from cadenza.operations.table import OPERATIONS
-from cadenza.surfaces.http import openapi
+from cadenza.surfaces.http.documents import openapi
 from cadenza.surfaces.http.pages import fields_of
 
 DOCUMENT = openapi.document(OPERATIONS, "1.2.3")
@@ -179,7 +179,7 @@ async def test_health_asks_the_process_and_readiness_the_store(monkeypatch: pyte
     async def away() -> None:
         raise Unavailable("The database does not answer.")
 
-    monkeypatch.setattr(api.store.endpoints, "next_due", away)
+    monkeypatch.setattr(api.store.health, "check", away)
     api.clock.jump(999)
     assert (await api.ask("GET /readyz", by=None)).status == 200
     api.clock.jump(1)

@@ -13,7 +13,14 @@ from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.dashboard import events
 
 ROUTED = [one for one in OPERATIONS if one.route is not None]
-OF_USERS = {"create_schedule", "list_schedules", "delete_schedule", "get_user", "send_message"}
+OF_USERS = {
+    "create_schedule",
+    "list_schedules",
+    "resume_schedule",
+    "delete_schedule",
+    "get_user",
+    "send_message",
+}
 """All that somebody may ask for who speaks for one user alone."""
 
 

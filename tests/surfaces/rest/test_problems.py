@@ -117,3 +117,13 @@ async def test_a_limit_is_titled_as_a_limit(api: ApiInProcess) -> None:
         "limit-reached",
         "A limit is reached",
     )
+
+
+async def test_who_tries_a_target_too_often_is_told_to_wait() -> None:
+    api = ApiInProcess()
+    await api.create_endpoint()
+    answers = [await api.ask("POST /v1/endpoints/traffic/test") for _ in range(20)]
+    assert [answer.status for answer in answers] == [200] * 5 + [429] * 15
+    assert answers[-1].problem == "too-many-requests"
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 10
+    assert len(api.dispatcher.executed) == 5

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.surfaces.api_in_process import ApiInProcess
+from tests.surfaces.api_in_process import AN_ENDPOINT, ApiInProcess
 
 from cadenza.operations.monitoring import live_changes
 from cadenza.operations.monitoring.live_changes import (
@@ -140,6 +140,38 @@ async def test_nobody_hears_of_another_tenants_runs(api: ApiInProcess) -> None:
         while "own" not in heard:
             heard |= set((await stream.next("change"))["endpoints"])
         assert heard == {"own"}
+
+
+async def test_nobody_hears_that_another_tenant_steers(api: ApiInProcess) -> None:
+    await api.create_endpoint("south")
+    changes = LiveChanges(api.application.dependencies)
+    async with changes.reader("north") as north, changes.reader("south") as south:
+        for reader in (north, south):
+            assert await reader.next(1) == EVERYTHING
+        await api.ask("POST /v1/endpoints/traffic/tools/propose_interval", {"intervalMs": 30_000}, by="south")
+        assert await south.next(1) == ChangeSummary(steered=True)
+        assert await north.next(0.1) == NOTHING
+        assert north.last_id == ""
+        await api.ask("POST /v1/jobs", {"id": "job", "name": "job"})
+        await api.ask("POST /v1/jobs/job/endpoints", AN_ENDPOINT)
+        assert await north.next(1) == ChangeSummary(steered=True)
+        assert await south.next(0.1) == NOTHING
+
+
+async def test_how_much_others_run_is_not_told(api: ApiInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_changes, "PAGE", 2)
+    monkeypatch.setattr(live_changes, "MOST_PAGES", 1)
+    changes = LiveChanges(api.application.dependencies)
+    async with changes.reader("north") as north:
+        assert await north.next(1) == EVERYTHING
+        for n in range(7):
+            await a_run(api, f"endpoint-{n}", tenant_id="south")
+        await a_run(api, "own")
+        heard = NOTHING
+        async with asyncio.timeout(SOON_S):
+            while not heard.runs:
+                heard = heard.combined(await north.next(1) or NOTHING)
+        assert heard == ChangeSummary(frozenset({"own"}), runs=1, steered=True)
 
 
 async def test_a_stream_ends_when_the_key_is_taken_back(api: ApiInProcess) -> None:

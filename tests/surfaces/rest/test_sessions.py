@@ -135,15 +135,19 @@ async def test_a_key_in_the_header_is_asked_before_a_cookie(
     assert wrong.status == 401
 
 
-async def test_an_address_that_guesses_keys_is_locked_out_for_a_while(
-    api: ApiInProcess, browser: BrowserSession
+@pytest.mark.parametrize("field", ["key", "code"])
+async def test_an_address_that_guesses_is_told_to_wait_and_may_still_log_in(
+    api: ApiInProcess, browser: BrowserSession, field: str
 ) -> None:
     for _ in range(MOST_FAILURES):
-        assert (await browser.log_in(key="cad_wrong_key")).status == 422
-    refused = await browser.log_in(key=await api.key())
+        assert (await browser.log_in(**{field: "cad_wrong_key"})).status == 422
+    refused = await browser.log_in(**{field: "cad_wrong_key"})
     assert (refused.status, refused.problem) == (429, "too-many-requests")
+    link = await new_link(api.application.dependencies, ADMIN)
+    right = {"key": await api.key(), "code": link.secret}
+    assert (await browser.log_in(**{field: right[field]})).status == 201
     api.clock.jump(60_000)
-    assert (await browser.log_in(key=await api.key())).status == 201
+    assert (await browser.log_in(**{field: "cad_wrong_key"})).status == 422
 
 
 @pytest.mark.parametrize(

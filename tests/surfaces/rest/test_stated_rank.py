@@ -60,3 +60,32 @@ async def test_an_unknown_rank_is_refused(api: ApiInProcess) -> None:
     answer = await propose(api, 20_000, cadenza_rank="king")
     assert answer.status == 422
     assert answer.json()["detail"] == "Cadenza-Rank must be one of person, rule, llm, learning."
+
+
+async def test_the_header_is_advertised_where_it_counts_and_nowhere_else(api: ApiInProcess) -> None:
+    rank = {"$ref": "#/components/parameters/Rank"}
+    paths = (await api.ask("GET /openapi.json")).json()["paths"]
+    operations = [one for path in paths.values() for one in path.values()]
+    advertised = {one["operationId"] for one in operations if rank in one["parameters"]}
+    assert advertised == {
+        "propose_interval",
+        "propose_next_time",
+        "pause_until",
+        "pause_endpoints",
+        "resume_endpoints",
+        "preview_steering",
+        "clear_hints",
+        "pause_job",
+        "resume_job",
+        "update_job",
+        "apply_config",
+    }
+
+
+async def test_a_job_that_a_person_paused_stays_paused_for_a_lower_rank(api: ApiInProcess) -> None:
+    await with_endpoint(api)
+    await api.ask("POST /v1/jobs/shop/pause", {})
+    answer = (await api.ask("POST /v1/jobs/shop/resume", {}, cadenza_rank="rule")).json()
+    assert answer["active"] is False
+    assert answer["note"].startswith("Not applied, because a pause of the job (person: key ")
+    assert (await api.ask("POST /v1/jobs/shop/resume", {})).json()["active"] is True

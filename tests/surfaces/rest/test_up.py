@@ -36,7 +36,7 @@ async def a_target(answers_after_s: float = 0) -> AsyncIterator[tuple[str, async
 
     app = web.Application()
     app.router.add_get("/", answer)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     yield f"http://127.0.0.1:{runner.addresses[0][1]}/", called
@@ -123,6 +123,21 @@ async def test_a_request_is_answered_before_the_end(tmp_path: Path) -> None:
             assert "cadenza has stopped" in program.lines[-1]
 
 
+async def test_a_trial_that_outlasts_the_grace_is_refused_without_a_traceback(tmp_path: Path) -> None:
+    settings = {"CADENZA_ALLOW_TARGETS": "127.0.0.1", "CADENZA_GRACE_MS": "1000"}
+    async with a_target(answers_after_s=60) as (url, called):
+        with running(tmp_path, UP, **settings) as program:
+            async with program.caller() as caller:
+                await made(caller, url)
+                asking = asyncio.create_task(caller.ask("POST /v1/endpoints/traffic/test"))
+                await asyncio.wait_for(called.wait(), 10)
+                program.ask_to_end()
+                answer = await asking
+                assert (answer.status, answer.problem) == (503, "unavailable")
+            assert program.ended() == 0
+            assert [line for line in program.lines if "Traceback" in line or "Exception" in line] == []
+
+
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def odd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """A program with a job for odd endpoints; nothing that is sent to it may be a bug."""
@@ -169,7 +184,7 @@ async def test_odd_json_is_kept_or_refused(body: str, odd: Program) -> None:
         f'{{"kind": "http", "url": "https://example.com", "body": {body}}}}}'
     )
     async with odd.caller() as caller:
-        assert (await caller.ask("POST /v1/jobs/odd/endpoints", whole)).status in (201, 400, 422)
+        assert (await caller.ask("POST /v1/jobs/odd/endpoints", whole)).status in (201, 400, 413, 422)
         listed = await caller.ask("GET /v1/endpoints")
         assert listed.status == 200
         listed.json()

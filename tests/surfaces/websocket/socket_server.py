@@ -181,7 +181,7 @@ async def open_socket_server(
 ) -> AsyncIterator[SocketServer]:
     """A server that accepts connections."""
 
-    async def no_limit(_: str) -> None:
+    async def no_limit(_: Caller) -> None:
         return None
 
     socket_server = SocketServer(SocketLimits(**limits), take or no_limit)

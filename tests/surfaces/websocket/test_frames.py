@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ def test_a_problem_names_the_message_that_it_is_about() -> None:
 def test_nobody_gets_more_frames_through_than_their_pace_allows(per_s: int, pauses: list[float]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         now = 0.0
-        patch.setattr(limits, "monotonic", lambda: now)
+        patch.setattr(limits, "get_running_loop", lambda: SimpleNamespace(time=lambda: now))
         pace, taken = Pace(per_s), 0
         for pause in pauses:
             now += pause

@@ -2,11 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 import pytest
-from tests.surfaces.websocket.socket_client import connect_raw
+from tests.surfaces.websocket.socket_client import connect_raw, connect_with_token
 from tests.surfaces.websocket.socket_server import SocketServer, open_socket_server, refused_hello
+
+from cadenza.domain.agents.users import User
+from cadenza.surfaces.websocket.connection import CLOSE_NOW, SocketConnection
+from cadenza.surfaces.websocket.limits import WaitingClients
 
 
 @pytest.fixture
@@ -123,6 +128,54 @@ async def test_what_a_user_leaves_unanswered_behind_counts_on_the_next_socket() 
             await back.say("now")
             await back.receive_messages(1)
             assert back.texts == ["helper: think", "helper: more", "helper: now"]
+
+
+async def test_silent_clients_lock_out_nobody_who_says_hello() -> None:
+    async with open_socket_server(waiting=3, hello_s=60) as socket_server, AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(connect_raw(socket_server.address)) for _ in range(3)]
+        async with socket_server.connect_user() as client:
+            assert await silent[0].ended() == 1013
+            await client.say("well?")
+            await client.receive_messages(1)
+        late = await stack.enter_async_context(connect_raw(socket_server.address))
+        await stack.enter_async_context(connect_raw(socket_server.address))
+        assert await silent[1].ended() == 1013
+        await late.send({"type": "hello", "token": await socket_server.token()})
+        assert (await late.receive())["type"] == "welcome"
+
+
+def a_client(address: str, cut: list[str]) -> SocketConnection:
+    async def nothing(*_: Any) -> Any: ...
+
+    def close_now(code: int, reason: str, *, at_once: bool = False) -> None:
+        assert (code, at_once, bool(reason)) == (1013, True, True)
+        cut.append(address)
+
+    scope = {"client": (address, 1), CLOSE_NOW: close_now}
+    return SocketConnection(scope, nothing, nothing, slow_s=1)
+
+
+def test_of_too_many_the_longest_waiting_of_the_largest_crowd_is_cut_off() -> None:
+    clients, cut = WaitingClients(4), list[str]()
+    with ExitStack() as stack:
+        for address in ("ada", "mallory", "mallory", "mallory", "mallory", "bob"):
+            stack.enter_context(clients.waiting(a_client(address, cut)))
+        assert (len(clients), cut) == (4, ["mallory", "mallory"])
+    assert len(clients) == 0
+
+
+async def test_a_tenant_has_only_so_many_sockets() -> None:
+    async with open_socket_server(per_tenant=2) as socket_server, socket_server.connect_user() as first:
+        hello = {"type": "hello", "token": await socket_server.token("bob")}
+        async with socket_server.connect_user():
+            assert await refused_hello(socket_server, hello) == ("too-many-requests", 1013)
+            key = await socket_server.key("south")
+            await socket_server.store.users.put_user(User(id="eve", tenant_id="south"))
+            async with connect_with_token(socket_server.address, key, user_id="eve"):
+                first.drop()
+                await socket_server.gone(2)
+            async with socket_server.connect_user("bob"):
+                pass
 
 
 async def test_a_user_has_only_so_many_sockets() -> None:

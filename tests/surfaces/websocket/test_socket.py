@@ -8,10 +8,11 @@ import pytest
 from tests.surfaces.websocket.socket_client import SocketClient, connect_raw
 from tests.surfaces.websocket.socket_server import TENANT, SocketServer, open_socket_server, refused_hello
 
-from cadenza.domain.access.key import ApiKey
+from cadenza.domain.access.key import ApiKey, Caller
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import UserKey
 from cadenza.engine.agents.turn_lock import TurnSettings
+from cadenza.surfaces.websocket import registry
 
 
 @pytest.fixture
@@ -119,6 +120,8 @@ async def test_another_device_gets_what_the_first_one_has_acknowledged(socket_se
     async with socket_server.connect_user(last_seq=1) as laptop:
         assert [frame["text"] for frame in await laptop.receive_messages(2)] == ["b", "c"]
         await laptop.expect_silence()
+    async with socket_server.connect_user(last_seq=0) as new_device:
+        assert [frame["text"] for frame in await new_device.receive_messages(3)] == ["a", "b", "c"]
 
 
 async def test_a_number_from_another_life_loses_nothing(socket_server: SocketServer) -> None:
@@ -274,9 +277,11 @@ async def test_nobody_comes_in_without_a_good_hello(socket_server: SocketServer)
     assert socket_server.count() == 0
 
 
-async def test_guessing_tokens_ends_soon(socket_server: SocketServer) -> None:
+async def test_guessing_tokens_ends_soon_and_right_ones_still_work(socket_server: SocketServer) -> None:
     kinds = [await refused_hello(socket_server, {"type": "hello", "token": f"cad_a_{n}"}) for n in range(31)]
     assert kinds == [("unauthorized", 4401)] * 30 + [("too-many-requests", 1013)]
+    async with socket_server.connect_user() as client:
+        assert client.welcome["user_id"] == "ada"
 
 
 async def test_a_token_that_runs_out_ends_its_socket(socket_server: SocketServer) -> None:
@@ -304,6 +309,28 @@ async def test_a_key_that_is_taken_back_ends_its_sockets(
         await ada.say("still here")
         await ada.receive_messages(1)
     assert [len(asked) for asked in questions] == [2], "all keys are asked for at once"
+
+
+async def test_a_socket_of_a_deleted_key_neither_takes_nor_brings_a_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "CHECK_EVERY_S", 3_600)
+    async with (
+        open_socket_server() as server,
+        connect_raw(server.address) as asking,
+        connect_raw(server.address) as waiting,
+    ):
+        for client in (asking, waiting):
+            await client.send({"type": "hello", "token": await server.key(), "user_id": "ada"})
+            await client.receive()
+        await server.revoke()
+        await asking.say("think")
+        assert await asking.ended() == 4401
+        await server.fire("for ada")
+        assert await waiting.ended() == 4401
+        assert waiting.inbox == asking.inbox == []
+        assert not server.parrots.thinking.is_set()
+        assert await server.undelivered() == [1]
 
 
 async def test_a_user_who_is_deleted_is_gone_at_once_with_everything(socket_server: SocketServer) -> None:
@@ -337,7 +364,7 @@ async def test_a_server_that_ends_says_so_and_lets_agents_finish() -> None:
 async def test_sockets_are_limited_like_any_request() -> None:
     let_in = 2
 
-    async def take(_: str) -> float | None:
+    async def take(_: Caller) -> float | None:
         nonlocal let_in
         let_in -= 1
         return None if let_in >= 0 else 1.5

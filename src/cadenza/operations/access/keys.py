@@ -8,9 +8,9 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from cadenza.domain.access.key import ApiKey, Caller, Scope
+from cadenza.domain.access.key import ApiKey, Caller, Scope, caller_of, key_id_of
+from cadenza.domain.access.move import tenant_elsewhere
 from cadenza.domain.errors import InvalidRequest, NotAllowed
-from cadenza.operations.access.caller_cache import caller_of
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Listed, Moment, Name, Paged, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
@@ -103,6 +103,7 @@ async def new_key(
         created_at=context.dependencies.clock.now(),
         expires_at=expires_at,
         user_id=user_id,
+        made_by=None if user_id is None else key_id_of(context.caller.origin),
     )
     await context.store.keys.add_key(StoredKey(key, _digest(secret)))
     return key, f"{PREFIX}{key_id}_{secret}"
@@ -117,9 +118,15 @@ async def list_keys(context: RequestContext, command: Paged) -> KeysPage:
 
 @operation("DELETE /v1/keys/{key_id}", Scope.ADMIN, status=NO_CONTENT, agent=False)
 async def delete_key(context: RequestContext, command: OneKey) -> Nothing:
-    """Delete a key; requests with it are refused from now on."""
+    """Delete a key: from now on it opens nothing, and what it has opened is closed.
+
+    That is its sessions, its sockets and event streams, and the tokens of users that were made with it.
+    Keys that were made with it stay: they are listed, and deleted one by one.
+    """
+    stored = await context.store.keys.stored_key(command.key_id)
     await context.store.keys.remove_key(context.tenant_id, command.key_id)
-    context.dependencies.caller_cache.drop_key(command.key_id)
+    if stored is not None:
+        context.trail.note("key", command.key_id, before=KeyView.of(stored.key).model_dump(exclude={"id"}))
     return Nothing()
 
 
@@ -130,14 +137,21 @@ async def caller_of_token(store: KeyStore, token: str, now: datetime) -> Caller 
 
 
 async def valid_key(store: KeyStore, token: str, now: datetime) -> ApiKey | None:
-    """The key of a token; None if it is unknown, wrong or expired."""
-    key_id, _, secret = token.removeprefix(PREFIX).partition("_")
-    if not token.startswith(PREFIX) or not secret:
+    """The key of a token; None if it is unknown, wrong or expired, Conflict if its tenant was moved away."""
+    key_id, secret = id_of_token(token), token.removeprefix(PREFIX).partition("_")[2]
+    if key_id is None or not secret:
         return None
     stored = await store.stored_key(key_id)
     if stored is None or not compare_digest(stored.digest, _digest(secret)) or not stored.key.valid(now):
         return None
+    if stored.moved_to is not None:
+        raise tenant_elsewhere(stored.moved_to)
     return stored.key
+
+
+def id_of_token(token: str) -> str | None:
+    """The id of the key that a token names, right or wrong; None if it names none."""
+    return token.removeprefix(PREFIX).partition("_")[0] if token.startswith(PREFIX) else None
 
 
 def _digest(secret: str) -> bytes:

@@ -1,19 +1,25 @@
 """Login sessions of the dashboard: opened by a one-time link or a key, kept by a cookie."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple
 
-from cadenza.domain.access.key import Caller
-from cadenza.operations.access.caller_cache import key_id_of, origin_of
-from cadenza.operations.access.keys import valid_key
+from cadenza.domain.access.audit import Actor, AuditOutcome, AuditRecord
+from cadenza.domain.access.key import Caller, Scope, Surface, key_id_of, origin_of
+from cadenza.domain.json_values import Json
+from cadenza.operations.access.keys import id_of_token, valid_key
+from cadenza.operations.access.recording import named_actor, record_of
+from cadenza.operations.audit_trail import NotedChange
 from cadenza.operations.context import Dependencies
 from cadenza.ports.access import Session, SessionKind
 
 LINK_LASTS = timedelta(hours=1)
 SESSION_LASTS = timedelta(days=14)
 LONGEST_SECRET = 200
+OPERATOR, UNKNOWN = "default", "unknown"
 ORIGIN = "dashboard"
 """The origin of changes in a session that was opened by a link."""
 
@@ -41,33 +47,78 @@ async def new_link(dependencies: Dependencies, caller: Caller) -> NewSession:
     return NewSession(code, link)
 
 
-async def log_in_by_code(dependencies: Dependencies, code: str) -> NewSession | None:
-    """Log in by a link; None if it is unknown, used or expired."""
+async def log_in_by_code(dependencies: Dependencies, code: str, address: str = "") -> NewSession | None:
+    """Log in by a link; None if it is unknown, used or expired. The login is recorded in its commit."""
     if len(code) > LONGEST_SECRET:
         return None
-    link, now = await dependencies.store.sessions.end_session(_digest(code)), dependencies.system_now()
-    if link is None or link.kind is not SessionKind.LINK or link.expires_at <= now:
+    store, digest, now = dependencies.store.sessions, _digest(code), dependencies.system_now()
+    if await store.session(digest) is None:  # A wrong code costs a read, and no write.
         return None
-    return await _log_in(dependencies, link, now)
+
+    async def work() -> tuple[NewSession | None, Sequence[AuditRecord]]:
+        link = await store.end_session(digest)
+        if link is None or link.kind is not SessionKind.LINK or link.expires_at <= now:
+            return None, []
+        return await _log_in(dependencies, link, now, said={"by": "link", "address": address})
+
+    return await dependencies.store.audit.change_with_records(work)
 
 
-async def log_in_by_key(dependencies: Dependencies, token: str) -> NewSession | None:
-    """Log in with a key of a tenant; None if it is not valid, or acts for one user alone."""
+async def log_in_by_key(dependencies: Dependencies, token: str, address: str = "") -> NewSession | None:
+    """Log in with a key of a tenant; None if it is not valid, or acts for one user alone.
+
+    The login is recorded in its commit.
+    """
     key = await valid_key(dependencies.store.keys, token, dependencies.clock.now())
     if key is None or key.user_id is not None:
         return None
     now = dependencies.system_now()
     wanted = Session(b"", SessionKind.SESSION, key.tenant_id, key.scopes, now, now, key.id)
-    return await _log_in(dependencies, wanted, now)
+
+    async def work() -> tuple[NewSession, Sequence[AuditRecord]]:
+        return await _log_in(dependencies, wanted, now, said={"by": "key", "address": address})
+
+    return await dependencies.store.audit.change_with_records(work)
 
 
-async def _log_in(dependencies: Dependencies, wanted: Session, now: datetime) -> NewSession:
+async def _log_in(
+    dependencies: Dependencies, wanted: Session, now: datetime, *, said: dict[str, Json]
+) -> tuple[NewSession, Sequence[AuditRecord]]:
     secret = dependencies.token_generator.secret()
     session = wanted._replace(
         digest=_digest(secret), kind=SessionKind.SESSION, created_at=now, expires_at=now + SESSION_LASTS
     )
     await dependencies.store.sessions.open_session(session)
-    return NewSession(secret, session)
+    scopes: list[Json] = [scope.value for scope in Scope if scope in session.scopes]
+    record = await _record(dependencies, session, "log_in", {**said, "scopes": scopes})
+    return NewSession(secret, session), [record]
+
+
+async def record_failed_login(dependencies: Dependencies, *, key: str | None, address: str) -> None:
+    """Record that a key or link did not open a session, for the tenant of the key.
+
+    What belongs to no key is recorded for the operator's own tenant. Nothing of what was sent is kept
+    but the id of an existing key.
+    """
+    key_id = id_of_token(key or "")
+    stored = None if key_id is None else await dependencies.store.keys.stored_key(key_id)
+    if stored is None:
+        tenant_id, actor = OPERATOR, Actor(UNKNOWN, None, Surface.DASHBOARD)
+    else:
+        tenant_id = stored.key.tenant_id
+        actor = Actor(origin_of(stored.key.id), stored.key.name, Surface.DASHBOARD)
+    said: dict[str, Json] = {"by": "link" if key is None else "key", "address": address}
+    noted = NotedChange("session", None, None, said)
+    record = record_of(dependencies, noted, tenant_id=tenant_id, actor=actor, operation="log_in")
+    await dependencies.store.audit.add_records([replace(record, outcome=AuditOutcome.REFUSED)])
+
+
+async def _record(
+    dependencies: Dependencies, session: Session, operation: str, said: dict[str, Json]
+) -> AuditRecord:
+    actor = await named_actor(dependencies, session_caller(session))
+    noted = NotedChange("session", None, None, said)
+    return record_of(dependencies, noted, tenant_id=session.tenant_id, actor=actor, operation=operation)
 
 
 async def valid_session(dependencies: Dependencies, secret: str) -> Session | None:
@@ -89,35 +140,26 @@ async def valid_session(dependencies: Dependencies, secret: str) -> Session | No
 
 
 async def log_out(dependencies: Dependencies, secret: str) -> None:
-    """End a session."""
-    await dependencies.store.sessions.end_session(_digest(secret))
-    dependencies.caller_cache.drop_token(_cache_key(secret))
+    """End a session, which is recorded in its commit."""
+
+    async def work() -> tuple[None, Sequence[AuditRecord]]:
+        session = await dependencies.store.sessions.end_session(_digest(secret))
+        ended = session is not None and session.kind is SessionKind.SESSION
+        return None, [await _record(dependencies, session, "log_out", {})] if session and ended else []
+
+    await dependencies.store.audit.change_with_records(work)
 
 
 async def authenticate_session(dependencies: Dependencies, secret: str) -> Caller | None:
-    """The caller of a session, from the cache if possible; None if it is not valid."""
-    cache, now, token = dependencies.caller_cache, dependencies.clock.now(), _cache_key(secret)
-    caller = cache.get(token, now)
-    if caller is not None:
-        return caller
-    version = cache.version
+    """The caller of a session; None if it is not valid."""
     session = await valid_session(dependencies, secret)
-    if session is None:
-        return None
-    caller = session_caller(session)
-    cache.add(token, caller, now=now, version=version)
-    return caller
-
-
-def _cache_key(secret: str) -> str:
-    """The cache's token of a session, which no API key can equal."""
-    return f"session {secret}"
+    return None if session is None else session_caller(session)
 
 
 def session_caller(session: Session) -> Caller:
     """The caller of a session."""
     origin = ORIGIN if session.key_id is None else origin_of(session.key_id)
-    return Caller(session.tenant_id, session.scopes, origin)
+    return Caller(session.tenant_id, session.scopes, origin, surface=Surface.DASHBOARD)
 
 
 def csrf_token(secret: str) -> str:

@@ -1,7 +1,7 @@
 """What a tenant has and spends, and how much of it it may."""
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import NO_LIMITS, Limits, Tenant, month_of, next_month
@@ -106,7 +106,13 @@ async def set_limits(context: RequestContext, command: SetLimits) -> LimitsView:
     before = await context.store.tenants.tenant(command.tenant_id)
     tenant = Tenant(id=command.tenant_id, name=command.name or before.name, limits=Limits(**given))
     await context.store.tenants.put_tenant(tenant)
+    context.trail.tenant_id = tenant.id
+    context.trail.note("tenant", tenant.id, before=_written(before), after=_written(tenant))
     return LimitsView.of(tenant.limits)
+
+
+def _written(tenant: Tenant) -> dict[str, Any]:
+    return {"name": tenant.name, **LimitsView.of(tenant.limits).model_dump()}
 
 
 USAGE = (get_usage, set_limits)

@@ -7,6 +7,7 @@ from typing import Any
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.field_faults import unknown_field
 from cadenza.domain.json_values import Json
 from cadenza.operations.agents.schedules import create_schedule, delete_schedule, list_schedules
 from cadenza.operations.application import Application
@@ -38,7 +39,7 @@ class AgentTools:
         if name not in OFFERED:
             raise NotFound(f"There is no tool {name[:60]!r}.")
         for word in HIDDEN_ARGUMENTS & arguments.keys():
-            raise InvalidRequest(f"There is no argument {word}.", word)
+            raise InvalidRequest(unknown_field(word, tool(name).schema["properties"]), word)
         given = {**arguments, **FIXED_ARGUMENTS.get(name, {})}
         view = await self._application.perform(OFFERED[name], given, caller)
         answer = view.model_dump(mode="json")

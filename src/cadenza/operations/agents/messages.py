@@ -1,5 +1,7 @@
 """The operation that sends a user's message to an agent, and returns the answer."""
 
+from collections.abc import Sequence
+from hashlib import sha256
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints
@@ -9,11 +11,13 @@ from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.delivery import CanvasCommand, Delivery
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.text_patterns import WITHOUT_CONTROL
+from cadenza.engine.agents.conversation import CommitTurn
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.agents.users_agents import OneAgent
-from cadenza.operations.context import RequestContext
+from cadenza.operations.context import Dependencies, IdempotentRequest, RequestContext
 from cadenza.operations.fields import Id
-from cadenza.operations.operation import View, operation
+from cadenza.operations.idempotency import Answer, KeptReply
+from cadenza.operations.operation import OK, View, operation
 
 LONGEST_MESSAGE = 8_000
 MessageText = Annotated[
@@ -57,7 +61,7 @@ class AnswerView(View):
     messages: list[Annotated[SubtitleView | CanvasView, Field(discriminator="type")]]
 
     @classmethod
-    def of(cls, deliveries: list[Delivery]) -> Self:
+    def of(cls, deliveries: Sequence[Delivery]) -> Self:
         """The view of a turn's deliveries."""
         return cls(messages=[_message_view(one) for one in deliveries])
 
@@ -69,14 +73,58 @@ def _message_view(delivery: Delivery) -> SubtitleView | CanvasView:
     return SubtitleView(id=delivery.id, seq=delivery.seq, text=message.text)
 
 
-@operation("POST /v1/agents/{agent_id}/messages", Scope.WRITE, agent=False, user=True)
+class AnsweredOnce:
+    """Lets a message with an idempotency key be answered once: its answer is stored with its turn."""
+
+    def __init__(self, dependencies: Dependencies, request: IdempotentRequest) -> None:
+        self._reply = KeptReply(dependencies, request)
+        day = dependencies.clock.now().date().isoformat()  # On another day it may be another message.
+        self.turn_id = sha256("\n".join((*request.stored_key, day)).encode()).hexdigest()[:32]
+
+    async def check(self) -> None:
+        """Raise `Repeated` if the message was answered before."""
+        await self._reply.check()
+
+    async def commit(self, commit: CommitTurn) -> Sequence[Delivery]:
+        """Commit the turn and its answer."""
+        deliveries: list[Delivery] = []
+
+        async def answer() -> Answer:
+            deliveries[:] = await commit()
+            return Answer(OK, AnswerView.of(deliveries).model_dump_json().encode())
+
+        await self._reply.keep(answer)
+        return deliveries
+
+
+@operation(
+    "POST /v1/agents/{agent_id}/messages",
+    Scope.WRITE,
+    agent=False,
+    user=True,
+    calls_out=True,
+    keeps_reply=True,
+    unaudited="the conversation keeps it, and what its agent changes is recorded",
+)
 async def send_message(context: RequestContext, command: SendMessage) -> AnswerView:
     """Send a message to an agent on behalf of a user, and get its answer."""
-    conversations = context.dependencies.conversations
+    key = ConversationKey(*user_of(context, command.user_id), command.agent_id)
+    return AnswerView.of(await answer_message(context, key, command.text, delivered_in_response=True))
+
+
+async def answer_message(
+    context: RequestContext, key: ConversationKey, text: str, *, delivered_in_response: bool
+) -> Sequence[Delivery]:
+    """Run a turn, once if the request has an idempotency key; `Repeated` if it was run before."""
+    conversations, request = context.dependencies.conversations, context.idempotent
     if conversations is None:
         raise Unavailable("No agent answers here.")
-    key = ConversationKey(*user_of(context, command.user_id), command.agent_id)
-    return AnswerView.of(list(await conversations.converse(key, command.text, delivered_in_response=True)))
+    return await conversations.converse(
+        key,
+        text,
+        delivered_in_response=delivered_in_response,
+        once=None if request is None else AnsweredOnce(context.dependencies, request),
+    )
 
 
 MESSAGES = (send_message,)

@@ -1,4 +1,4 @@
-"""Agent schedules: what users and their agents plan. Agents use the same three as their tools."""
+"""Agent schedules: what users and their agents plan. Agents create, list and delete them by their tools."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -23,6 +23,7 @@ from cadenza.engine.agents.schedules import AgentSchedules, CreatedSchedule
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Whole, split_page
 from cadenza.operations.operation import CREATED, Command, View, operation
+from cadenza.operations.scheduling.endpoints import find_page
 from cadenza.ports.catalog import EndpointFilter
 
 LONGEST_DELAY_S = 315_360_000
@@ -112,6 +113,8 @@ class ScheduleView(View):
     """Will it fire again?"""
     may_schedule: bool
     created_at: datetime | None
+    paused: bool
+    """Does it wait to be resumed?"""
 
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
@@ -165,6 +168,13 @@ async def delete_schedule(context: RequestContext, command: OneSchedule) -> Dele
     return Deleted()
 
 
+@operation("POST /v1/schedules/{schedule_id}/resume", Scope.WRITE, user=True)
+async def resume_schedule(context: RequestContext, command: OneSchedule) -> ScheduleView:
+    """Let a schedule fire again that was paused, because its processes died; a one-shot fires at once."""
+    owner = await _owner(context, command.schedule_id)
+    return ScheduleView.of(await schedules_of(context).resume(owner, command.schedule_id))
+
+
 def schedules_of(context: RequestContext) -> AgentSchedules:
     """The agent schedules, for one request."""
     dependencies = context.dependencies
@@ -197,14 +207,11 @@ def _requester(context: RequestContext, user_id: str | None) -> ScheduleRequeste
 
 async def _all_schedules(context: RequestContext, command: ListSchedules) -> SchedulesPage:
     """The schedules of all users; a page may hold less than its limit, and yet not be the last."""
-    found = await context.store.catalog.find(
-        context.tenant_id, wanted=EndpointFilter(job_id=SCHEDULES_JOB), page=command.page()
-    )
-    endpoints, more = split_page(found, command.limit)
+    endpoints, cursor = await find_page(context, command, EndpointFilter(job_id=SCHEDULES_JOB))
     schedules = [schedule_of(one) for one in endpoints if isinstance(one.target, PromptTarget)]
     return SchedulesPage(
         items=[ScheduleView.of(one) for one in schedules if one.enabled or not command.enabled_only],
-        next_cursor=endpoints[-1].id if more else None,
+        next_cursor=cursor,
     )
 
 
@@ -221,4 +228,4 @@ async def _owner(context: RequestContext, schedule_id: str) -> UserKey:
     return UserKey(context.tenant_id, endpoint.target.user_id)
 
 
-SCHEDULES = (create_schedule, list_schedules, delete_schedule)
+SCHEDULES = (create_schedule, list_schedules, resume_schedule, delete_schedule)

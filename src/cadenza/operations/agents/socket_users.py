@@ -3,20 +3,20 @@
 from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
+from hashlib import sha256
 from typing import NamedTuple
 
-from cadenza.domain.access.key import Caller
+from cadenza.domain.access.key import Caller, caller_of
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.errors import Unavailable
 from cadenza.engine.agents.delivery import MOST_PER_QUERY, DeliveryStreams
 from cadenza.engine.agents.delivery_stream import DeliveryStream as DeliveryStream  # noqa: PLC0414 - Whoever serves a socket holds one.
-from cadenza.operations.access.caller_cache import caller_of
 from cadenza.operations.access.keys import valid_key
-from cadenza.operations.agents.messages import send_message
+from cadenza.operations.agents.messages import AnswerView, answer_message, send_message
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.application import Application
-from cadenza.operations.context import RequestContext
+from cadenza.operations.context import IdempotentRequest, ReplySubject, RequestContext
+from cadenza.operations.idempotency import Repeated
 
 NEEDED_SCOPE = send_message.scope
 """What a key must allow that speaks for a user."""
@@ -39,7 +39,9 @@ class SocketUsers:
         dependencies = application.dependencies
         self.application = application
         self.streams = DeliveryStreams(
-            store=dependencies.store.deliveries, clock=dependencies.clock, log=dependencies.log
+            store=dependencies.store.deliveries,
+            clock=dependencies.poll_clock or dependencies.clock,
+            log=dependencies.log,
         )
 
     async def authenticate(self, token: str, user_id: str | None) -> SocketUser | None:
@@ -58,7 +60,7 @@ class SocketUsers:
         self, socket_user: SocketUser, last_seq: int | None
     ) -> AbstractAsyncContextManager[DeliveryStream]:
         """The stream of a user's deliveries; NotFound if there is no such user."""
-        return self.streams.open(socket_user.user, last_seq=last_seq or 0)
+        return self.streams.open(socket_user.user, last_seq=last_seq)
 
     async def say(
         self, socket_user: SocketUser, *, agent_id: str, text: str, idempotency_key: str | None = None
@@ -67,12 +69,18 @@ class SocketUsers:
 
         The number of the last message of the answer, if there is any.
         """
-        conversations = self.application.dependencies.conversations
-        if conversations is None:
-            raise Unavailable("There are no agents here.")
+        request = None
+        if idempotency_key is not None:
+            subject = ReplySubject(*socket_user.user)
+            words = sha256(text.encode()).hexdigest()
+            request = IdempotentRequest(subject, f"{agent_id} {idempotency_key}", words, "idempotency_key")
+        context = RequestContext(self.application.dependencies, socket_user.caller, request)
         key = ConversationKey(*socket_user.user, agent_id)
-        deliveries = await conversations.converse(key, text, idempotency_key=idempotency_key)
-        return deliveries[-1].seq if deliveries else None
+        try:
+            answer = AnswerView.of(await answer_message(context, key, text, delivered_in_response=False))
+        except Repeated as repeated:
+            answer = AnswerView.model_validate_json(repeated.answer.body)
+        return answer.messages[-1].seq if answer.messages else None
 
     async def valid_keys(self, key_ids: Collection[str]) -> set[str]:
         """Those of these keys that are still valid, read in batches."""

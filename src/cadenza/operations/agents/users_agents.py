@@ -1,5 +1,6 @@
 """Operations on users, their tokens, and agents with their instructions."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 
@@ -7,14 +8,16 @@ from pydantic import StringConstraints
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.users import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.access.keys import new_key
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Listed, Name, Paged, Whole, split_page
+from cadenza.operations.long_pages import one_more, read_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
+from cadenza.ports.catalog import Page
 
 LONGEST_TOKEN_S = 86_400
 Instructions = Annotated[
@@ -141,7 +144,6 @@ async def get_user(context: RequestContext, command: OneUser) -> UserView:
 async def delete_user(context: RequestContext, command: OneUser) -> Nothing:
     """Delete a user with everything that is theirs: schedules, conversations, messages, tokens."""
     await context.store.users.remove_user(user_of(context, command.user_id))
-    context.dependencies.caller_cache.drop_user(context.tenant_id, command.user_id)
     return Nothing()
 
 
@@ -168,18 +170,23 @@ async def put_agent(context: RequestContext, command: PutAgent) -> AgentView:
         created_at=context.dependencies.clock.now(),
         **command.model_dump(exclude={"agent_id"}),
     )
+    before = None
+    with suppress(NotFound):
+        before = await context.store.agents.agent(AgentKey(agent.tenant_id, agent.id))
+    context.trail.note("agent", agent.id, before=before, after=agent)
     return AgentView.of(await context.store.agents.put_agent(agent))
 
 
 @operation("GET /v1/agents", Scope.READ)
 async def list_agents(context: RequestContext, command: Paged) -> AgentsPage:
     """List agents, in the order of their ids."""
-    agents, more = split_page(
-        await context.store.agents.agents(context.tenant_id, command.page()), command.limit
-    )
-    return AgentsPage(
-        items=[AgentView.of(one) for one in agents], next_cursor=agents[-1].id if more else None
-    )
+
+    async def find(page: Page) -> list[Agent]:
+        return await context.store.agents.agents(context.tenant_id, page)
+
+    page = Page(command.limit, command.cursor)
+    agents, cursor = await read_page(one_more(find), page, lambda one: len(one.instructions))
+    return AgentsPage(items=[AgentView.of(one) for one in agents], next_cursor=cursor)
 
 
 @operation("GET /v1/agents/{agent_id}", Scope.READ)

@@ -2,24 +2,32 @@
 
 from asyncio import to_thread
 from collections import Counter
-from typing import Any, Literal, Self
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.rules.rule import Escalation
+from cadenza.domain.planning.rules.rule import Escalation, Rule
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
+from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.operations.config.difference import Action, Decision, Difference, Kind, decide
 from cadenza.operations.config.export import config_of
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigJob
 from cadenza.operations.config.validation import read_intent
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag
+from cadenza.operations.long_pages import size_of
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.rule_schemas import SHAPES, step_shape
 from cadenza.operations.scheduling.schemas import KINDS, as_shape
 from cadenza.ports.catalog import BulkChange, BulkState, Page
+
+PART = 250
+LONGEST_FILE = 1 << 23
+Stored = TypeVar("Stored", Job, Endpoint, Rule)
 
 
 class ApplyConfig(ConfigDocument):
@@ -90,7 +98,7 @@ class ConfigView(View):
     jobs: list[ConfigJob]
 
 
-@operation("POST /v1/apply", Scope.WRITE)
+@operation("POST /v1/apply", Scope.WRITE, bulk=True, ranked=True)
 async def apply_config(context: RequestContext, command: ApplyConfig) -> AppliedView:
     """Bring jobs, endpoints and rules to what a configuration says, in one commit: all of it, or nothing.
 
@@ -99,7 +107,10 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     """
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     # Thousands of endpoints take seconds to check; other requests need not wait for them.
-    intent = await to_thread(read_intent, context, command, limits=limits, prune=command.prune)
+    try:
+        intent = await to_thread(read_intent, context, command, limits=limits, prune=command.prune)
+    except InvalidRequest as problem:
+        raise command.as_written(problem) from None
     decisions: list[Decision] = []
 
     def decide_changes(current: BulkState) -> BulkChange:
@@ -107,19 +118,47 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
         return BulkChange() if command.dry_run else decisions[-1].bulk_change
 
     await context.store.catalog.change_in_bulk(context.tenant_id, intent.scope(), decide_changes)
-    return AppliedView.of(decisions[-1], applied=not command.dry_run)
+    _note(context, () if command.dry_run else decisions[-1].differences)
+    return await beside_event_loop(AppliedView.of, decisions[-1], applied=not command.dry_run)
 
 
-@operation("GET /v1/export", Scope.READ)
+def _note(context: RequestContext, differences: Iterable[Difference]) -> None:
+    context.trail.is_complete = True
+    for action, kind, id_, before, after in differences:
+        revived = action is Action.REVIVE
+        context.trail.note(kind, id_, before=None if revived else before, after=after)
+
+
+@operation("GET /v1/export", Scope.READ, bulk=True)
 async def export_config(context: RequestContext, command: ExportConfig) -> ConfigView:  # noqa: ARG001 - All of it is meant.
     """Write down everything as a configuration; to apply it changes nothing."""
-    endpoints = await context.store.catalog.find(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
-    jobs = await context.store.catalog.jobs(context.tenant_id, Page(MOST_ENDPOINTS + 1))
-    rules = await context.store.rules.rules(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
-    for found, name in ((endpoints, "endpoints"), (jobs, "jobs"), (rules, "rules")):
+    store, tenant_id = context.store, context.tenant_id
+    jobs = await _all("jobs", lambda page: store.catalog.jobs(tenant_id, page))
+    endpoints = await _all("endpoints", lambda page: store.catalog.find(tenant_id, page=page))
+    rules = await _all("rules", lambda page: store.rules.rules(tenant_id, page=page))
+    return ConfigView.model_construct(version=1, jobs=await to_thread(config_of, jobs, endpoints, rules))
+
+
+async def _all(name: str, read: Callable[[Page], Awaitable[list[Stored]]]) -> list[Stored]:
+    """All of a kind, read page by page, so that other requests have their turn."""
+    found: list[Stored] = []
+    page, length = Page(PART), 0
+    while some := await read(page):
+        found += some
+        length += await beside_event_loop(lambda some: sum(map(_length, some)), some)
         if len(found) > MOST_ENDPOINTS:
             raise InvalidRequest(f"There are more than {MOST_ENDPOINTS:,} {name}: too many for one file.")
-    return ConfigView.model_construct(version=1, jobs=config_of(jobs, endpoints, rules))
+        if length > LONGEST_FILE:
+            raise InvalidRequest(f"The {name} have more than {LONGEST_FILE:,} bytes: too many for one file.")
+        page = Page(PART, after=found[-1].id)
+    return found
+
+
+def _length(stored: Job | Endpoint | Rule) -> int:
+    """About how many bytes something takes in a file: those of its part that may be long."""
+    if isinstance(stored, Rule):
+        return len(stored.when)
+    return size_of(stored.metadata if isinstance(stored, Job) else stored.target)
 
 
 def _as_json(value: Any) -> JsonValue:

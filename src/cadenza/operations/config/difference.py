@@ -1,17 +1,20 @@
 """Decides what a configuration changes; pure functions of values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB, is_schedule, refuse_id_of_schedule
-from cadenza.domain.errors import LimitReached
+from cadenza.domain.errors import Conflict, LimitReached
+from cadenza.domain.planning.planner_limits import why_not_changed
 from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
 from cadenza.domain.scheduling.governor import CronClock
+from cadenza.domain.scheduling.hint import HintKind
+from cadenza.domain.scheduling.nudge import plan_if_switched_on
 from cadenza.domain.scheduling.steer import (
     DEFINITION_FIELDS,
     ChangedEndpoint,
@@ -20,6 +23,7 @@ from cadenza.domain.scheduling.steer import (
     redefine,
 )
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, removed_rules
+from cadenza.operations.scheduling.schemas import part
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState
 
 Kind = Literal["job", "endpoint", "rule"]
@@ -72,10 +76,11 @@ class WantedJob(NamedTuple):
 
 
 class WantedEndpoint(NamedTuple):
-    """An endpoint as a file wants it; `enabled` is None if the file does not say."""
+    """An endpoint as a file wants it, and where; `enabled` is None if the file does not say."""
 
     endpoint: Endpoint
     enabled: bool | None
+    path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,12 @@ class Intent:
     """The limit of live endpoints."""
     now: datetime
     cron: CronClock
+    origin: str
+    jitter_ms: int = 0
+
+    def planning(self) -> dict[str, Any]:
+        """The moment, the cron calculator and the jitter with which a run is planned."""
+        return {"now": self.now, "cron": self.cron, "jitter_ms": self.jitter_ms}
 
     def scope(self) -> BulkScope:
         """What must be read to decide."""
@@ -108,17 +119,23 @@ def decide(current: BulkState, intent: Intent) -> Decision:
        have, and rules name existing endpoints.
     """
     embedded = _embedded_jobs(current)
-    jobs = [_job(wanted, current.jobs.get(id_) or embedded.get(id_)) for id_, wanted in intent.jobs.items()]
+    jobs = [_job(one, current.jobs.get(id_) or embedded.get(id_), intent) for id_, one in intent.jobs.items()]
+    _check_switches(filter(None, jobs), current, intent)
     amended = [_endpoint(one, current.endpoints.get(id_), intent) for id_, one in intent.endpoints.items()]
     gone = _removed_jobs(current, intent)
     pruned = [archive(endpoint) for endpoint in _removed_endpoints(current, intent)]
-    rules = [_rule(one, current.rules.get(id_)) for id_, one in intent.rules.items()]
+    rules = [_rule(one, current.rules.get(id_), intent) for id_, one in intent.rules.items()]
     named = [*filter(None, jobs), *(one for one, _ in filter(None, amended)), *filter(None, rules)]
     deleted_rules = _removed_rules(current, intent)
     deleted = [_deleted("job", job) for job in gone] + [_deleted("endpoint", one.endpoint) for one in pruned]
+    written = [*(one for _, one in filter(None, amended)), *pruned]
+    jobs_after = dict(current.jobs) | {
+        one.id: one.after for one in filter(None, jobs) if isinstance(one.after, Job)
+    }
+    _check_changes((one for one, _ in filter(None, amended)), jobs_after, intent)
     bulk_change = BulkChange(
         [one.after for one in named if isinstance(one.after, Job)],
-        [*(one for _, one in filter(None, amended)), *pruned],
+        _with_switched_on(written, current, jobs_after, intent),
         [job.id for job in gone],
         [one.after for one in named if isinstance(one.after, Rule)],
         [rule.id for rule in deleted_rules],
@@ -139,31 +156,72 @@ def _embedded_jobs(current: BulkState) -> dict[str, Job]:
     return {one.job_id: Job(id=one.job_id, name=one.job_id, tenant_id=one.tenant_id) for one in live}
 
 
-def _job(wanted: WantedJob, before: Job | None) -> Difference | None:
+def _job(wanted: WantedJob, before: Job | None, intent: Intent) -> Difference | None:
     job, active = wanted
     if before is None:
-        return Difference(Action.CREATE, "job", job.id, None, job)
-    switch = before.active if active is None else active
-    after = replace(before, name=job.name, description=job.description, active=switch, metadata=job.metadata)
+        return Difference(Action.CREATE, "job", job.id, None, job.switched(intent.origin, active=job.active))
+    after = replace(before, name=job.name, description=job.description, metadata=job.metadata)
+    if active is not None and active is not before.active:
+        after = after.switched(intent.origin, active=active)
     return None if after == before else Difference(Action.UPDATE, "job", job.id, before, after)
+
+
+def _check_switches(jobs: Iterable[Difference], current: BulkState, intent: Intent) -> None:
+    """Conflict if a job would be paused or resumed against what a higher rank has decided."""
+    for _, _, id_, before, after in jobs:
+        if not (isinstance(before, Job) and isinstance(after, Job)) or before.active is after.active:
+            continue
+        kind = HintKind.RESUME if after.active else HintKind.PAUSE
+        live = [one for one in current.endpoints.values() if one.job_id == id_ and not one.archived]
+        because = why_job_stays(before, live, kind, intent.origin, intent.now)
+        if because is not None:
+            raise Conflict(f"The job {id_} cannot be switched, because {because}; leave `active` out.")
 
 
 def _endpoint(
     wanted: WantedEndpoint, before: Endpoint | None, intent: Intent
 ) -> tuple[Difference, ChangedEndpoint] | None:
-    endpoint, enabled = wanted
+    endpoint, enabled, path = wanted
+    by = intent.planning()
     if before is None:
-        new = plan_first_run(endpoint, now=intent.now, cron=intent.cron)
+        new = plan_first_run(endpoint, **by)
         return Difference(Action.CREATE, "endpoint", new.id, None, new), ChangedEndpoint(new)
-    refuse_id_of_schedule(before)
+    part(path, lambda: refuse_id_of_schedule(before))
     if before.archived:
-        back = _recreated(before, plan_first_run(endpoint, now=intent.now, cron=intent.cron))
+        back = _recreated(before, plan_first_run(endpoint, **by))
         return Difference(Action.REVIVE, "endpoint", back.id, before, back), ChangedEndpoint(back)
-    amended = redefine(before, endpoint, now=intent.now, cron=intent.cron)
+    amended = redefine(before, endpoint, **by)
     after = amended.endpoint if enabled is None else evolve(amended.endpoint, enabled=enabled)
     if after == before:
         return None
     return Difference(Action.UPDATE, "endpoint", after.id, before, after), amended._replace(endpoint=after)
+
+
+def _check_changes(endpoints: Iterable[Difference], jobs: Mapping[str, Job], intent: Intent) -> None:
+    """Conflict if an endpoint would be changed by one who may not change that."""
+    for _, _, id_, before, after in endpoints:
+        if not (isinstance(before, Endpoint) and isinstance(after, Endpoint)) or before.archived:
+            continue
+        changes = {name: getattr(after, name) for name in OF_ENDPOINT}
+        job = jobs.get(after.job_id)
+        into_active = job is None or job.active
+        for because in why_not_changed(before, changes, intent.origin, into_active=into_active).values():
+            raise Conflict(f"The endpoint {id_} cannot be changed so, because {because}.")
+
+
+def _with_switched_on(
+    written: Sequence[ChangedEndpoint], current: BulkState, jobs: Mapping[str, Job], intent: Intent
+) -> list[ChangedEndpoint]:
+    """What is written, and all endpoints that are switched on with their jobs, planned from now."""
+    changed = {one.endpoint.id: one for one in written}
+    for id_, before in current.endpoints.items():
+        one = changed.get(id_, ChangedEndpoint(before))
+        job = jobs.get(one.endpoint.job_id)
+        after = evolve(one.endpoint, job_active=job is None or job.active)
+        planned = plan_if_switched_on(before, after, **intent.planning())
+        if planned is not after:
+            changed[id_] = one._replace(endpoint=planned)
+    return list(changed.values())
 
 
 def _recreated(before: Endpoint, planned: Endpoint) -> Endpoint:
@@ -191,8 +249,8 @@ def _removed_endpoints(current: BulkState, intent: Intent) -> list[Endpoint]:
     ]
 
 
-def _rule(wanted: WantedRule, before: Rule | None) -> Difference | None:
-    after = changed_rule(wanted, before)
+def _rule(wanted: WantedRule, before: Rule | None, intent: Intent) -> Difference | None:
+    after = changed_rule(wanted, before, origin=intent.origin)
     action = Action.CREATE if before is None else Action.UPDATE
     return None if after is None else Difference(action, "rule", after.id, before, after)
 

@@ -70,16 +70,16 @@ def refuse(faults: Sequence[Fault]) -> None:
         raise InvalidRequest(first.sentence, first.field, faults)
 
 
-def changed_rule(wanted: WantedRule, before: Rule | None) -> Rule | None:
-    """The rule as it will be; None if it stays as it is."""
+def changed_rule(wanted: WantedRule, before: Rule | None, *, origin: str) -> Rule | None:
+    """The rule as it will be, written by this origin; None if it stays as it is."""
     rule, enabled, _ = wanted
     if before is None:
-        return rule
+        return rule.written_by(origin)
     fields = {name: getattr(rule, name) for name in OWNER_FIELDS} | (
         {"enabled": before.enabled} if enabled is None else {}
     )
     after = replace(before, **fields)
-    return None if after == before else after
+    return None if after == before else after.written_by(origin)
 
 
 def removed_rules(

@@ -4,16 +4,23 @@ import re
 from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    create_model,
+    model_validator,
+)
 
-from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.field_faults import FieldError
+from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.domain.field_faults import FieldError, path_as_written
 from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES, STEPS
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, HintMode
 from cadenza.domain.validation import LONGEST_SPAN_MS, parse_duration_ms
-from cadenza.domain.wording import duration_in_words
+from cadenza.domain.wording import duration_in_words, number_as_span
 from cadenza.operations.fields import Flag, Id, Labels, Metadata, Name, SpanFromZero, Text
 from cadenza.operations.operation import Command
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
@@ -74,6 +81,7 @@ RULE = {"cooldown": "cooldown_ms"}
 ESCALATION = {"after": "after_ms"}
 """Spans as people write them, and the fields that they stand for."""
 A_MINUTE_MS = 60_000
+STEP_SHORTHANDS = STEP | {"ttl": "ttlMinutes"}
 STEP_FIELDS = {tool: SHAPES[kind].model_fields.keys() for tool, kind in STEPS.items()}
 
 
@@ -89,7 +97,7 @@ def whole_step(value: Any) -> Any:
     ttl = milliseconds_of("ttl", given["ttl"]) / A_MINUTE_MS
     if ttl > LONGEST_TTL_MINUTES:
         longest = duration_in_words(LONGEST_TTL_MINUTES * A_MINUTE_MS)
-        raise FieldError("ttl", f"ttl must be a span of at most {longest}.")
+        raise FieldError("ttl", f"ttl must be a span longer than 0 and up to {longest}.")
     rest = {name: part for name, part in given.items() if name != "ttl"}
     return {**rest, "ttlMinutes": ttl}
 
@@ -97,7 +105,7 @@ def whole_step(value: Any) -> Any:
 STEP_WORDS: Any = reduce(
     or_,
     [
-        duration_schema(f"{kind.__name__.removesuffix('Shape')}Words", kind, STEP | {"ttl": "ttlMinutes"})
+        duration_schema(f"{kind.__name__.removesuffix('Shape')}Words", kind, STEP_SHORTHANDS)
         for kind in SHAPES.values()
     ],
 )
@@ -110,7 +118,11 @@ class WholeEscalation(EscalationShape):
     then: ConfigStep
 
 
-ConfigEscalation = Annotated[WholeEscalation, BeforeValidator(with_milliseconds(ESCALATION))]
+EscalationWords = duration_schema("EscalationWords", WholeEscalation, ESCALATION)
+ConfigEscalation = Annotated[
+    WholeEscalation,
+    BeforeValidator(with_milliseconds(ESCALATION), json_schema_input_type=EscalationWords),
+]
 
 
 class RuleWords(Shape):
@@ -131,7 +143,10 @@ class RuleWords(Shape):
     """If left out, it stays as it is; a new rule is enabled."""
 
 
-ConfigRule = Annotated[RuleWords, BeforeValidator(with_milliseconds(RULE))]
+RuleWithSpans = duration_schema("RuleWithSpans", RuleWords, RULE)
+ConfigRule = Annotated[
+    RuleWords, BeforeValidator(with_milliseconds(RULE), json_schema_input_type=RuleWithSpans)
+]
 ConfigRules = Annotated[list[ConfigRule], Field(max_length=MOST_RULES)]
 
 
@@ -140,6 +155,12 @@ INTERVAL = {"interval": "interval_ms"}
 GUARD = {"min": "min_interval_ms", "max": "max_interval_ms"}
 POLICY = {"timeout": "timeout_ms", "retry_delay": "retry_delay_ms", "misfire_grace": "misfire_grace_ms"}
 """Spans as people write them, and the fields that they stand for."""
+SHORTHANDS = {
+    field: word
+    for words in (STEP_SHORTHANDS, RULE, ESCALATION, INTERVAL, GUARD, POLICY)
+    for word, field in words.items()
+}
+"""The words that may stand for fields."""
 SHORT_BASELINE = re.compile(r"(every|cron|once) +(\S.*)")
 SHORT_CRON = re.compile(r"(.+?)(?: +in +(\S+))?")
 
@@ -228,3 +249,25 @@ class ConfigDocument(Command):
 
     version: Literal[1]
     jobs: Annotated[list[ConfigJob], Field(max_length=MOST_ENDPOINTS)] = []
+    _written: Any = PrivateAttr(default=None)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep(cls, value: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        """Keep the document as it was written, for refusals."""
+        document = read(value)
+        document._written = value  # noqa: SLF001 - Its own.
+        return document
+
+    def as_written(self, problem: InvalidRequest) -> InvalidRequest:
+        """A refusal in the words of the document: `min` where it says so, and not `min_interval_ms`."""
+        faults = [self._fault_as_written(fault) for fault in problem.faults]
+        return InvalidRequest(faults[0].sentence, faults[0].field, faults) if faults else problem
+
+    def _fault_as_written(self, fault: Fault) -> Fault:
+        path, message = fault.field.split("."), fault.message
+        for field, word in SHORTHANDS.items():
+            if path_as_written([*path[:-1], field], self._written, SHORTHANDS)[-1:] == (word,):
+                message = re.sub(rf"\b{field}\b", word, message)
+        written = ".".join(path_as_written(path, self._written, SHORTHANDS))
+        return Fault(written, message if written == fault.field else number_as_span(message))

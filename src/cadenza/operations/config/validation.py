@@ -42,12 +42,16 @@ def read_intent(context: RequestContext, document: ConfigDocument, *, limits: Li
     wanted = zip(located, (one for one in endpoints if isinstance(one, Endpoint)), strict=True)
     return Intent(
         jobs={one.job.id: one for one in jobs if isinstance(one, WantedJob)},
-        endpoints={one.entry.id: WantedEndpoint(endpoint, one.entry.enabled) for one, endpoint in wanted},
+        endpoints={
+            one.entry.id: WantedEndpoint(endpoint, one.entry.enabled, one.path) for one, endpoint in wanted
+        },
         rules={one.rule.id: one for one in rules if isinstance(one, WantedRule)},
         prune=prune,
         most=limits.endpoints,
         now=now,
         cron=context.dependencies.cron,
+        origin=context.caller.origin,
+        jitter_ms=context.dependencies.jitter_ms,
     )
 
 

@@ -122,11 +122,13 @@ async def put_daily_user(context: RequestContext, command: PutDailyUser) -> Dail
     return DailyUserView.of(user, context.dependencies.daily_window)
 
 
-@operation("POST /v1/daily/users", Scope.WRITE, agent=False)
+@operation("POST /v1/daily/users", Scope.WRITE, agent=False, bulk=True)
 async def put_daily_users(context: RequestContext, command: PutDailyUsers) -> DailyUsersPut:
     """Serve many users daily, all of them or none; of a user given twice, the last entry counts."""
     wanted = {one.user_id: one for one in command.users}
-    return DailyUsersPut(kept=len(await _enrolled(context, list(wanted.values()))))
+    kept = len(await _enrolled(context, list(wanted.values())))
+    context.trail.note("daily_user", None, after={"users": kept})
+    return DailyUsersPut(kept=kept)
 
 
 @operation("GET /v1/daily/users", Scope.READ)

@@ -14,8 +14,8 @@ POLL_S = 1.0
 """Ended runs are found by polling, while there are readers."""
 COMBINED_S = 0.25
 """Changes within this time are combined."""
-PAGE, MOST_PAGES = 500, 4
-"""With more runs than these at a time, readers are told that everything may have changed."""
+PAGE, MOST_PAGES = 500, 20
+"""How many runs are read at a time; what is left is read the next time."""
 MOST_ENDPOINTS = 500
 NOTICES_KEPT = 256
 
@@ -41,16 +41,11 @@ NOTHING, EVERYTHING = ChangeSummary(), ChangeSummary(reset=True)
 
 
 class ChangeNotice(NamedTuple):
-    """A change of one tenant, or of all."""
+    """A change of one tenant."""
 
     id: str
-    """The id with which a reader resumes; it reveals nothing about other tenants."""
-    tenant_id: str | None
+    """The random id with which a reader resumes; it reveals nothing about other tenants."""
     summary: ChangeSummary
-
-    def concerns(self, tenant_id: str) -> bool:
-        """Whether it is for readers of this tenant."""
-        return self.tenant_id in (None, tenant_id)
 
 
 class ChangeReader:
@@ -67,11 +62,10 @@ class ChangeReader:
             self._wakeup.set()
 
     def add(self, notice: ChangeNotice) -> None:
-        """Add a notice to the unread summary, if it is for this reader's tenant."""
-        if notice.concerns(self.tenant_id):
-            self.last_id = notice.id
-            self._unread = self._unread.combined(notice.summary)
-            self._wakeup.set()
+        """Add a notice of the reader's tenant to the unread summary."""
+        self.last_id = notice.id
+        self._unread = self._unread.combined(notice.summary)
+        self._wakeup.set()
 
     def close(self) -> None:
         """End the stream."""
@@ -81,7 +75,8 @@ class ChangeReader:
     async def next(self, within_s: float) -> ChangeSummary | None:
         """The changes since the last call; empty after `within_s` without any, None when closed."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wakeup.wait(), within_s)
+            async with asyncio.timeout(within_s):
+                await self._wakeup.wait()
             if not self._closed:
                 await asyncio.sleep(COMBINED_S)
         self._wakeup.clear()
@@ -96,7 +91,8 @@ class LiveChanges:
         self._dependencies = dependencies
         self._readers: set[ChangeReader] = set()
         self._polling: asyncio.Task[None] | None = None
-        self._notices: deque[ChangeNotice] = deque(maxlen=NOTICES_KEPT)
+        self._notices: dict[str, deque[ChangeNotice]] = {}
+        """The last notices of each tenant that has had readers."""
         self._mark: str | None = None
 
     @property
@@ -113,7 +109,8 @@ class LiveChanges:
         """A new reader; with `last_seen` it gets the changes since then, or EVERYTHING."""
         if self._polling is None:
             self._begin()
-        reader = ChangeReader(tenant_id, self._changes_since(tenant_id, last_seen))
+        notices = self._notices.setdefault(tenant_id, deque(maxlen=NOTICES_KEPT))
+        reader = ChangeReader(tenant_id, _changes_since(notices, last_seen))
         self._readers.add(reader)
         try:
             yield reader
@@ -130,7 +127,7 @@ class LiveChanges:
     def _begin(self) -> None:
         self._mark = None
         self._notices.clear()
-        self._polling = asyncio.create_task(self._poll())
+        self._polling = asyncio.create_task(self._follow())
 
     async def _end(self) -> None:
         polling, self._polling = self._polling, None
@@ -138,48 +135,37 @@ class LiveChanges:
             polling.cancel()
             await asyncio.gather(polling, return_exceptions=True)
 
-    def _changes_since(self, tenant_id: str, last_seen: str | None) -> ChangeSummary:
-        """The changes since a notice; everything, if that notice is no longer kept."""
-        missed = NOTHING
-        for notice in reversed(self._notices):
-            if notice.id == last_seen:
-                return missed
-            if notice.concerns(tenant_id):
-                missed = missed.combined(notice.summary)
-        return EVERYTHING
+    async def _follow(self) -> None:
+        """Follow steering beside ended runs: what one tenant does must not time the events of another."""
+        await asyncio.gather(self._follow_steering(), self._poll_runs())
 
-    async def _poll(self) -> None:
+    async def _follow_steering(self) -> None:
         wakeup = self._dependencies.store.endpoints.listen()
-        waiting = asyncio.create_task(wakeup.wait())
+        while True:
+            tenants = await wakeup.wait()
+            for tenant_id in (None,) if tenants is None else tenants:
+                self._publish(tenant_id, ChangeSummary(steered=True))
+
+    async def _poll_runs(self) -> None:
         unavailable = False
-        try:
-            while True:
-                try:
-                    await self._read_ended_runs()
-                    if unavailable:
-                        self._publish(None, EVERYTHING)
-                    unavailable = False
-                except Unavailable:
-                    unavailable = True
-                await asyncio.wait({waiting}, timeout=POLL_S)
-                if waiting.done():
-                    self._publish(None, ChangeSummary(steered=True))
-                    await asyncio.sleep(COMBINED_S)
-                    waiting = asyncio.create_task(wakeup.wait())
-        finally:
-            waiting.cancel()
+        while True:
+            try:
+                await self._read_ended_runs()
+                if unavailable:
+                    self._publish(None, EVERYTHING)
+                unavailable = False
+            except Unavailable:
+                unavailable = True
+            await asyncio.sleep(POLL_S)
 
     async def _read_ended_runs(self) -> None:
         """Publish the runs that have ended since the last call."""
         store = self._dependencies.store
         for _ in range(MOST_PAGES):
-            runs, mark = await store.analyses.ended_since(self._mark, PAGE)
-            self._mark = mark
+            runs, self._mark = await store.analyses.ended_since(self._mark, PAGE)
             self._publish_runs(runs)
             if len(runs) < PAGE:
                 return
-        self._mark = None
-        self._publish(None, EVERYTHING)
 
     def _publish_runs(self, runs: Iterable[Run]) -> None:
         of_tenants: dict[str, list[str]] = {}
@@ -189,7 +175,20 @@ class LiveChanges:
             self._publish(tenant_id, NOTHING.combined(ChangeSummary(frozenset(endpoints), len(endpoints))))
 
     def _publish(self, tenant_id: str | None, summary: ChangeSummary) -> None:
-        notice = ChangeNotice(self._dependencies.ids.new(), tenant_id, summary)
-        self._notices.append(notice)
-        for reader in self._readers:
-            reader.add(notice)
+        """Tell the readers of a tenant, or of all, and keep it for those who come back."""
+        for reading in list(self._notices) if tenant_id is None else {tenant_id} & self._notices.keys():
+            notice = ChangeNotice(self._dependencies.token_generator.secret(), summary)
+            self._notices[reading].append(notice)
+            for reader in self._readers:
+                if reader.tenant_id == reading:
+                    reader.add(notice)
+
+
+def _changes_since(notices: deque[ChangeNotice], last_seen: str | None) -> ChangeSummary:
+    """The changes since a notice; everything, if that notice is no longer kept."""
+    missed = NOTHING
+    for notice in reversed(notices):
+        if notice.id == last_seen:
+            return missed
+        missed = missed.combined(notice.summary)
+    return EVERYTHING

@@ -1,5 +1,6 @@
 """The overview: what is ahead, in flight and behind, what planners do, and what is left of the quota."""
 
+from asyncio import to_thread
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Self
@@ -162,7 +163,8 @@ async def _forecast(context: RequestContext, now: datetime, far: timedelta) -> F
     forecaster = DueForecaster(
         context.dependencies.cron, begin=now, span=far / AHEAD_SPANS, spans=AHEAD_SPANS
     )
-    return ForecastView.of(forecaster.forecast(found), complete=len(found) < MOST_AHEAD)
+    forecast = await to_thread(forecaster.forecast, found)
+    return ForecastView.of(forecast, complete=len(found) < MOST_AHEAD)
 
 
 async def _histogram(context: RequestContext, now: datetime, since: datetime) -> PulseView:

@@ -12,6 +12,7 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, Whole, no_cursor, split_page
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, PlannerDayView, TokensView
+from cadenza.operations.scheduling.endpoints import find_page
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
 MOST_ANALYSES, MOST_ENDPOINTS, MOST_DAYS = 5_000, 50, 1_000
@@ -131,14 +132,12 @@ async def get_spending(context: RequestContext, command: GetSpending) -> Spendin
 @operation("GET /v1/learning", Scope.READ, agent=False)
 async def list_learning(context: RequestContext, command: ListLearning) -> LearningPage:
     """Show what the learning planner has gained, by endpoint, or would have gained in shadow mode."""
-    endpoints, more = split_page(
-        await context.store.catalog.find(context.tenant_id, page=command.page()), command.limit
-    )
+    endpoints, cursor = await find_page(context, command)
     notes = await context.store.analyses.notes(PLANNER, [one.key for one in endpoints])
     lessons = [(one, summary_from_note(notes.get(one.key))) for one in endpoints]
     return LearningPage(
         items=[LearnedView.of(one, summary) for one, summary in lessons if summary is not None],
-        next_cursor=endpoints[-1].id if more else None,
+        next_cursor=cursor,
     )
 
 

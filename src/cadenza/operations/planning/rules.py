@@ -98,6 +98,8 @@ class RuleView(View):
     escalate: Escalations = Field()
     enabled: bool
     created_at: datetime | None
+    rank: str
+    """With which it acts: `rule`, or `llm` if a model wrote it last, whose bounds then hold for it."""
 
     @classmethod
     def of(cls, rule: Rule) -> Self:
@@ -108,6 +110,7 @@ class RuleView(View):
             endpoint_id=rule.endpoint_id,
             enabled=rule.enabled,
             created_at=rule.created_at,
+            rank=rule.rank.name.lower(),
             **rule_parts_as_shapes(rule),
         )
 
@@ -129,9 +132,10 @@ async def create_rule(context: RequestContext, command: CreateRule) -> RuleView:
         **rule_parts_to_domain(
             {name: getattr(command, name) for name in CreateRule.model_fields if name != "id"}
         ),
-    )
+    ).written_by(context.caller.origin)
     await context.store.catalog.job(context.tenant_id, rule.job_id)
     await context.store.rules.add_rule(await check_rule(context, rule), most=MOST_RULES)
+    context.trail.note("rule", rule.id, after=rule)
     return RuleView.of(rule)
 
 
@@ -161,14 +165,21 @@ async def update_rule(context: RequestContext, command: UpdateRule) -> RuleView:
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
     changes = rule_parts_to_domain(given)
     tenant_id, rule_id = context.tenant_id, command.rule_id
-    await check_rule(context, replace(await context.store.rules.rule(tenant_id, rule_id), **changes))
-    rule = await context.store.rules.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))
-    return RuleView.of(rule)
+
+    def change(before: Rule) -> Rule:
+        after = replace(before, **changes).written_by(context.caller.origin)
+        context.trail.note("rule", rule_id, before=before, after=after)
+        return after
+
+    await check_rule(context, change(await context.store.rules.rule(tenant_id, rule_id)))
+    return RuleView.of(await context.store.rules.amend_rule(tenant_id, rule_id, change))
 
 
 @operation("DELETE /v1/rules/{rule_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_rule(context: RequestContext, command: OneRule) -> Nothing:
     """Delete a rule. Hints that it wrote stay until they expire."""
+    before = await context.store.rules.rule(context.tenant_id, command.rule_id)
+    context.trail.note("rule", before.id, before=before)
     await context.store.rules.remove_rule(context.tenant_id, command.rule_id)
     return Nothing()
 

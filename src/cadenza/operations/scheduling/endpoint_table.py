@@ -7,18 +7,18 @@ from pydantic import Field
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.planning.health import EndedRun
+from cadenza.domain.scheduling.abandon import Trial, is_suspect, trial_of
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.slots import cadence_ms
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
-from cadenza.operations.fields import Id, Limit, Listed, Paged, split_page
+from cadenza.operations.fields import Id, Limit, Listed, Paged
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import IntervalHintView, OneShotHintView
-from cadenza.operations.scheduling.endpoints import Selected
+from cadenza.operations.scheduling.endpoints import Selected, find_page
 from cadenza.operations.scheduling.schemas import BaselineShape, as_shape
-from cadenza.ports.catalog import Page
 
 RESULTS = 20
 DEFAULT = MOST_IDS = 100
@@ -58,6 +58,8 @@ class RowView(View):
     paused_until: datetime | None
     pause_reason: str | None
     failure_count: int
+    suspect: Trial | None
+    """How it is started again, because its process died while it ran; null if it is not suspected."""
     interval_hint: IntervalHintView | None
     one_shot_hint: OneShotHintView | None
     results: list[ResultView]
@@ -82,6 +84,7 @@ class RowView(View):
             "paused_until": endpoint.paused_until if endpoint.paused(now) else None,
             "pause_reason": endpoint.pause_reason,
             "failure_count": endpoint.failure_count,
+            "suspect": trial_of(endpoint) if is_suspect(endpoint) else None,
             "interval_hint": None
             if interval is None or not interval.fresh(now)
             else IntervalHintView.of(interval),
@@ -117,10 +120,7 @@ async def _found(context: RequestContext, command: ListRows) -> tuple[list[Endpo
         return await context.store.statistics.endpoints_by_key(
             [context.key(one) for one in command.endpoint_id]
         ), None
-    page = Page(command.limit + 1, command.cursor)
-    found = await context.store.catalog.find(context.tenant_id, wanted=command.wanted(), page=page)
-    endpoints, more = split_page(found, command.limit)
-    return endpoints, endpoints[-1].id if more else None
+    return await find_page(context, command, command.wanted())
 
 
 ROWS = (list_rows,)

@@ -1,8 +1,10 @@
 """Views of endpoints: their definition, their state, and the explanation of their plan."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Self
 
+from cadenza.domain.scheduling.abandon import Trial, is_suspect, trial_of
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.explain import Explanation
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint, origin_text
@@ -21,50 +23,32 @@ from cadenza.operations.scheduling.schemas import (
 )
 
 
-class IntervalHintView(View):
+class AdviceView(View):
+    """What hints of both kinds have."""
+
+    expires_at: datetime
+    reason: str | None
+    origin: str | None
+    """Who gave it, such as `rule:surge` or `key:ab12`."""
+    by: str
+    """Its origin in words, such as "rule: surge" or "person: dashboard"."""
+
+    @classmethod
+    def of(cls, hint: IntervalHint | OneShotHint) -> Self:
+        """The view of a hint."""
+        return cls.model_validate(asdict(hint) | {"by": origin_text(hint.origin)})
+
+
+class IntervalHintView(AdviceView):
     """Advice to run every so often."""
 
     interval_ms: int
-    expires_at: datetime
-    reason: str | None
-    origin: str | None
-    """Who gave it, such as `rule:surge` or `key:ab12`."""
-    by: str
-    """Its origin in words, such as "rule: surge" or "person: dashboard"."""
-
-    @classmethod
-    def of(cls, hint: IntervalHint) -> Self:
-        """The view of a hint."""
-        return cls(
-            interval_ms=hint.interval_ms,
-            expires_at=hint.expires_at,
-            reason=hint.reason,
-            origin=hint.origin,
-            by=origin_text(hint.origin),
-        )
 
 
-class OneShotHintView(View):
+class OneShotHintView(AdviceView):
     """Advice to run once at a moment."""
 
     at: datetime
-    expires_at: datetime
-    reason: str | None
-    origin: str | None
-    """Who gave it, such as `rule:surge` or `key:ab12`."""
-    by: str
-    """Its origin in words, such as "rule: surge" or "person: dashboard"."""
-
-    @classmethod
-    def of(cls, hint: OneShotHint) -> Self:
-        """The view of a hint."""
-        return cls(
-            at=hint.at,
-            expires_at=hint.expires_at,
-            reason=hint.reason,
-            origin=hint.origin,
-            by=origin_text(hint.origin),
-        )
 
 
 class EndpointView(View):
@@ -96,12 +80,21 @@ class EndpointView(View):
     running: bool
     failure_count: int
     """Failures in a row."""
+    suspect: Trial | None
+    """How it is started again, because its process died while it ran and it has not ended since: beside few
+    other suspects, beside none, or with nothing else; null if it is not suspected."""
+    abandoned_count: int
+    """How often in a row its process died while it ran."""
+    abandoned_alone_count: int
+    """How often it ran alone then."""
     quota_opens_at: datetime | None
     created_at: datetime | None
+    note: str | None
+    """What of the call that this answers was not applied, and why."""
 
     @classmethod
-    def of(cls, endpoint: Endpoint) -> Self:
-        """The view of an endpoint."""
+    def of(cls, endpoint: Endpoint, note: str | None = None) -> Self:
+        """The view of an endpoint, as the answer to a call."""
         interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
         fields = {
             "id": endpoint.id,
@@ -127,8 +120,12 @@ class EndpointView(View):
             "last_run_at": endpoint.last_run_at,
             "running": endpoint.lease is not None,
             "failure_count": endpoint.failure_count,
+            "suspect": trial_of(endpoint) if is_suspect(endpoint) else None,
+            "abandoned_count": endpoint.abandoned_count,
+            "abandoned_alone_count": endpoint.abandoned_alone_count,
             "quota_opens_at": endpoint.quota_opens_at,
             "created_at": endpoint.created_at,
+            "note": note,
         }
         return unvalidated(cls, fields)
 
@@ -150,6 +147,7 @@ class GovernorView(View):
     next_run_at: datetime | None
     source: Source
     candidates: list[CandidateView]
+    """What was weighed; the stored next run is always among them, and wins."""
 
 
 class PlanView(View):

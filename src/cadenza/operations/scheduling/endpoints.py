@@ -1,22 +1,36 @@
 """Operations that create, list, change and delete endpoints."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.access.tenant import Limits, too_many
+from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule, refuse_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
+from cadenza.domain.planning.planner_limits import BOUNDS, why_not_changed
 from cadenza.domain.scheduling.baseline import Cron
-from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.domain.scheduling.hint import HintMode
-from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, archive, plan_first_run, redefine
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
+from cadenza.domain.scheduling.hint import HintKind, HintMode
+from cadenza.domain.scheduling.nudge import plan_if_switched_on
+from cadenza.domain.scheduling.policy import Policy, check_timeout
+from cadenza.domain.scheduling.steer import (
+    ChangedEndpoint,
+    EndpointChange,
+    HintRecord,
+    archive,
+    plan_first_run,
+    redefine,
+)
 from cadenza.domain.text_patterns import A_LABEL
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Text, split_page
+from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Text
+from cadenza.operations.long_pages import LONGEST_PAGE, LONGEST_READ, one_more, read_page, size_of
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
+from cadenza.operations.scheduling.endpoint_limit import apply_within_limit
 from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView
 from cadenza.operations.scheduling.schemas import (
     DEFAULT_PLANNING,
@@ -29,42 +43,12 @@ from cadenza.operations.scheduling.schemas import (
     TargetShape,
     part,
 )
-from cadenza.ports.catalog import Admission, BulkChange, BulkScope, BulkState, EndpointFilter
-
-
-class MustCountEndpoints(Exception):
-    """Raised when a change makes an endpoint live again, so that endpoints must be counted."""
-
-
-async def apply_within_limit(
-    context: RequestContext, endpoint_id: str, change: EndpointChange, *, most: int | None
-) -> Endpoint:
-    """Apply a change to an endpoint; NotAllowed if that makes it live and the tenant has `most` already."""
-
-    def unless_counted(endpoint: Endpoint) -> ChangedEndpoint:
-        after = change(endpoint)
-        if most is not None and after.endpoint.live and not endpoint.live:
-            raise MustCountEndpoints
-        return after
-
-    def with_count(current: BulkState) -> BulkChange:
-        if endpoint_id not in current.endpoints:
-            raise NotFound(f"There is no endpoint {endpoint_id}.")
-        before = current.endpoints[endpoint_id]
-        after = change(before)
-        if most is not None and current.elsewhere >= most and not before.live:
-            raise too_many(most)
-        return BulkChange(endpoints=[after])
-
-    try:
-        return (await context.store.endpoints.amend(context.key(endpoint_id), unless_counted)).endpoint
-    except MustCountEndpoints:
-        scope = BulkScope(endpoint_ids=frozenset({endpoint_id}))
-        return (
-            (await context.store.catalog.change_in_bulk(context.tenant_id, scope, with_count))
-            .endpoints[0]
-            .endpoint
-        )
+from cadenza.ports.catalog import (
+    EVERY_ENDPOINT,
+    Admission,
+    EndpointFilter,
+    Page,
+)
 
 
 def require_live(endpoint: Endpoint) -> Endpoint:
@@ -149,14 +133,14 @@ async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> E
     """Create an endpoint in a job. Its first run is one interval away, or at once with `start_now`."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     wanted = within_limits(context, new_endpoint(context, command), limits)
-    now, cron = context.dependencies.clock.now(), context.dependencies.cron
-    planned = plan_first_run(wanted, now=now, cron=cron, start_now=command.start_now)
+    planned = plan_first_run(wanted, **context.dependencies.planning_context(), start_now=command.start_now)
     try:
         await context.store.endpoints.add(planned, Admission(known_job=True, most=limits.endpoints))
     except Conflict:
         await apply_within_limit(
             context, planned.id, lambda old: recreated(old, planned), most=limits.endpoints
         )
+    context.trail.note_endpoint(None, planned)
     return EndpointView.of(await context.store.endpoints.get(planned.key))
 
 
@@ -176,12 +160,15 @@ def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
     )
 
 
-def within_limits(context: RequestContext, endpoint: Endpoint, limits: Limits) -> Endpoint:
-    """The endpoint within its tenant's limits, with a checked cron expression."""
+def within_limits(
+    context: RequestContext, endpoint: Endpoint, limits: Limits, *, before: Policy | None = None
+) -> Endpoint:
+    """The endpoint within its tenant's limits and the operator's, with a checked cron expression."""
     if isinstance(endpoint.baseline, Cron):
         line = endpoint.baseline
         part("baseline", lambda: context.dependencies.cron.check(line.expression, line.timezone))
-    return limits.apply_to(endpoint)
+    policy = check_timeout(endpoint.policy, context.dependencies.max_timeout_ms, before)
+    return limits.apply_to(endpoint if policy is endpoint.policy else evolve(endpoint, policy=policy))
 
 
 def recreated(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
@@ -192,14 +179,27 @@ def recreated(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
     return ChangedEndpoint(evolve(wanted, job_active=old.job_active, last_run_at=old.last_run_at))
 
 
+async def find_page(
+    context: RequestContext,
+    command: Paged,
+    wanted: EndpointFilter = EVERY_ENDPOINT,
+    *,
+    longest: int = LONGEST_READ,
+) -> tuple[list[Endpoint], str | None]:
+    """A page of endpoints, and where the next one begins; it ends early if their targets are long."""
+
+    async def find(page: Page) -> list[Endpoint]:
+        return await context.store.catalog.find(context.tenant_id, wanted=wanted, page=page)
+
+    page = Page(command.limit, command.cursor)
+    return await read_page(one_more(find), page, lambda one: size_of(one.target), longest=longest)
+
+
 @operation("GET /v1/endpoints", Scope.READ)
 async def list_endpoints(context: RequestContext, command: ListEndpoints) -> EndpointsPage:
     """List endpoints, all or those of a job or with labels, in the order of their ids."""
-    found = await context.store.catalog.find(context.tenant_id, wanted=command.wanted(), page=command.page())
-    endpoints, more = split_page(found, command.limit)
-    return EndpointsPage(
-        items=[EndpointView.of(one) for one in endpoints], next_cursor=endpoints[-1].id if more else None
-    )
+    endpoints, cursor = await find_page(context, command, command.wanted(), longest=LONGEST_PAGE)
+    return EndpointsPage(items=[EndpointView.of(one) for one in endpoints], next_cursor=cursor)
 
 
 @operation("GET /v1/endpoints/{endpoint_id}", Scope.READ)
@@ -213,19 +213,40 @@ async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> E
     """Change an endpoint. It goes on from where it stands, and is planned anew at once."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     changes = _changes(command)
+    job: Job | None = None
     if "job_id" in changes:
-        await context.store.catalog.job(context.tenant_id, changes["job_id"])
-    now, cron = context.dependencies.clock.now(), context.dependencies.cron
+        job = await context.store.catalog.job(context.tenant_id, changes["job_id"])
+    planning, origin = context.dependencies.planning_context(), context.caller.origin
 
     def change(endpoint: Endpoint) -> ChangedEndpoint:
         refuse_schedule(endpoint)  # Before its parts are put together, which may not fit a schedule.
-        wanted = within_limits(context, replace(endpoint, **changes), limits)
-        redefined = redefine(endpoint, wanted, now=now, cron=cron)
-        return redefined._replace(endpoint=evolve(redefined.endpoint, enabled=wanted.enabled))
+        refused = why_not_changed(endpoint, changes, origin, into_active=job is None or job.active)
+        allowed = {name: value for name, value in changes.items() if name not in refused}
+        wanted = within_limits(context, replace(endpoint, **allowed), limits, before=endpoint.policy)
+        redefined = redefine(endpoint, wanted, **planning)
+        active = job.active if job is not None and wanted.job_id == job.id else endpoint.job_active
+        switched = evolve(redefined.endpoint, enabled=wanted.enabled, job_active=active)
+        planned = redefined._replace(endpoint=plan_if_switched_on(endpoint, switched, **planning))
+        return _with_refused(planned, refused, by=origin, now=planning["now"])
 
-    return EndpointView.of(
-        await apply_within_limit(context, command.endpoint_id, unless_archived(change), most=limits.endpoints)
+    changed = await apply_within_limit(
+        context, command.endpoint_id, unless_archived(context.trail.noting(change)), most=limits.endpoints
     )
+    return EndpointView.of(changed.endpoint, changed.note)
+
+
+def _with_refused(
+    changed: ChangedEndpoint, refused: Mapping[str, str], *, by: str, now: datetime
+) -> ChangedEndpoint:
+    """A change with a note of what was not applied; a switch that was not is also recorded."""
+    if not refused:
+        return changed
+    because = " and ".join(refused.values())
+    noted = changed._replace(note=f"Not applied, because {because}.")
+    if refused.keys() <= BOUNDS.keys():
+        return noted
+    kind = HintKind.PAUSE if changed.endpoint.switched_on else HintKind.RESUME
+    return noted._replace(record=HintRecord(kind, now, by, not_applied=because))
 
 
 def _changes(command: UpdateEndpoint) -> dict[str, Any]:
@@ -239,7 +260,8 @@ def _changes(command: UpdateEndpoint) -> dict[str, Any]:
 @operation("DELETE /v1/endpoints/{endpoint_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_endpoint(context: RequestContext, command: OneEndpoint) -> Nothing:
     """Delete an endpoint. A run that is in flight ends as it would; its history stays as long as runs do."""
-    await context.store.endpoints.amend(context.key(command.endpoint_id), unless_archived(archive))
+    change = unless_archived(context.trail.noting(archive))
+    await context.store.endpoints.amend(context.key(command.endpoint_id), change)
     return Nothing()
 
 

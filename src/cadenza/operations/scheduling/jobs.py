@@ -1,18 +1,31 @@
 """Operations on jobs, which are named groups of endpoints."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Self
+from types import MappingProxyType
+from typing import Any, Self
 
 from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.schedule_protection import refuse_schedules_job
-from cadenza.domain.scheduling.endpoint import Job
-from cadenza.domain.scheduling.steer import archive
+from cadenza.domain.errors import Conflict, NotFound
+from cadenza.domain.planning.rules.rule import MOST_RULES
+from cadenza.domain.scheduling.endpoint import Job, evolve, why_job_stays
+from cadenza.domain.scheduling.hint import HintKind
+from cadenza.domain.scheduling.nudge import plan_if_switched_on
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord, archive
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Listed, Metadata, Name, Paged, Text, split_page
+from cadenza.operations.documented_models import unvalidated
+from cadenza.operations.fields import Flag, Id, Listed, Metadata, Name, Paged, Text
+from cadenza.operations.long_pages import one_more, read_page, size_of
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
+from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, Page
+from cadenza.ports.planning import RuleFilter
+
+NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 
 
 class CreateJob(Command):
@@ -56,19 +69,26 @@ class JobView(View):
     created_at: datetime | None
     metadata: dict[str, JsonValue]
     """What its owner keeps beside it; the scheduler does not read it."""
+    pause_origin: str | None
+    """Who switched it off, if it is not active."""
+    note: str | None
+    """Why the call that this answers left it as it is: somebody of a higher rank had decided otherwise."""
 
     @classmethod
-    def of(cls, job: Job) -> Self:
-        """The view of a job."""
-        return cls(
-            id=job.id,
-            name=job.name,
-            description=job.description,
-            active=job.active,
-            applied=job.applied,
-            created_at=job.created_at,
-            metadata=dict(job.metadata),
-        )
+    def of(cls, job: Job, note: str | None = None) -> Self:
+        """The view of a job, as the answer to a call."""
+        fields = {
+            "id": job.id,
+            "name": job.name,
+            "description": job.description,
+            "active": job.active,
+            "applied": job.applied,
+            "created_at": job.created_at,
+            "metadata": dict(job.metadata),
+            "pause_origin": job.pause_origin,
+            "note": note,
+        }
+        return unvalidated(cls, fields)
 
 
 class JobsPage(Listed[JobView]):
@@ -79,26 +99,34 @@ class JobsPage(Listed[JobView]):
 async def create_job(context: RequestContext, command: CreateJob) -> JobView:
     """Create a job, a named group of endpoints."""
     refuse_schedules_job(command.id)
+    now = context.dependencies.clock.now()
     job = Job(
         id=command.id or context.dependencies.ids.new(),
         name=command.name,
         tenant_id=context.tenant_id,
         active=command.active,
         description=command.description,
-        created_at=context.dependencies.clock.now(),
+        created_at=now,
         metadata=command.metadata,
+        pause_origin=None if command.active else context.caller.origin,
     )
+    if not job.active and (because := why_job_stays(job, (), HintKind.PAUSE, context.caller.origin, now)):
+        raise Conflict(f"The job cannot be created like that, because {because}; leave `active` out.")
     await context.store.catalog.add_job(job)
+    context.trail.note("job", job.id, after=job)
     return JobView.of(job)
 
 
 @operation("GET /v1/jobs", Scope.READ)
 async def list_jobs(context: RequestContext, command: Paged) -> JobsPage:
     """List jobs, in the order of their ids."""
-    jobs, more = split_page(
-        await context.store.catalog.jobs(context.tenant_id, command.page()), command.limit
-    )
-    return JobsPage(items=[JobView.of(job) for job in jobs], next_cursor=jobs[-1].id if more else None)
+
+    async def find(page: Page) -> list[Job]:
+        return await context.store.catalog.jobs(context.tenant_id, page)
+
+    page = Page(command.limit, command.cursor)
+    jobs, cursor = await read_page(one_more(find), page, lambda job: size_of(job.metadata))
+    return JobsPage(items=[JobView.of(job) for job in jobs], next_cursor=cursor)
 
 
 @operation("GET /v1/jobs/{job_id}", Scope.READ)
@@ -107,7 +135,7 @@ async def get_job(context: RequestContext, command: OneJob) -> JobView:
     return JobView.of(await context.store.catalog.job(context.tenant_id, command.job_id))
 
 
-@operation("PATCH /v1/jobs/{job_id}", Scope.WRITE)
+@operation("PATCH /v1/jobs/{job_id}", Scope.WRITE, ranked=True)
 async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
     """Change a job's name, description, activity or metadata; what is left out stays as it is."""
     refuse_schedules_job(command.job_id)
@@ -115,30 +143,78 @@ async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
     changes = {name: value for name, value in given.items() if value is not None or name == "description"}
     if "metadata" in given:
         changes["metadata"] = given["metadata"] or {}
-    job = await context.store.catalog.amend_job(
-        context.tenant_id, command.job_id, lambda job: replace(job, **changes)
-    )
-    return JobView.of(job)
+    if (active := changes.pop("active", None)) is not None:
+        return await _switch(context, command.job_id, active=active, changes=changes)
+
+    def change(job: Job) -> Job:
+        after = replace(job, **changes)
+        context.trail.note("job", job.id, before=job, after=after)
+        return after
+
+    return JobView.of(await context.store.catalog.amend_job(context.tenant_id, command.job_id, change))
+
+
+async def _switch(
+    context: RequestContext, job_id: str, *, active: bool, changes: Mapping[str, Any] = NO_CHANGES
+) -> JobView:
+    """Switch a job on or off, unless a higher rank keeps that from happening; its endpoints record that."""
+    refuse_schedules_job(job_id)
+    planning, origin = context.dependencies.planning_context(), context.caller.origin
+    now = planning["now"]
+    kind = HintKind.RESUME if active else HintKind.PAUSE
+    because: str | None = None
+
+    def decide(state: BulkState) -> BulkChange:
+        nonlocal because
+        if job_id not in state.jobs:
+            raise NotFound(f"There is no job {job_id}.")
+        before = state.jobs[job_id]
+        job = replace(before, **changes)
+        live = [one for one in state.endpoints.values() if not one.archived]
+        because = why_job_stays(job, live, kind, origin, now)
+        if because is None:
+            planned = [plan_if_switched_on(one, evolve(one, job_active=active), **planning) for one in live]
+            moved = [one for one in planned if one.next_run_at != state.endpoints[one.id].next_run_at]
+            switched = job.switched(origin, active=active)
+            context.trail.note("job", job_id, before=before, after=switched)
+            return BulkChange([switched], list(map(ChangedEndpoint, moved)))
+        context.trail.note("job", job_id, before=before, after=job)
+        record = HintRecord(kind, now, origin, not_applied=because)
+        return BulkChange([job], [ChangedEndpoint(one, record=record) for one in live])
+
+    scope = BulkScope(frozenset({job_id}))
+    decided = await context.store.catalog.change_in_bulk(context.tenant_id, scope, decide)
+    return JobView.of(decided.jobs[0], because and f"Not applied, because {because}.")
 
 
 @operation("DELETE /v1/jobs/{job_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_job(context: RequestContext, command: OneJob) -> Nothing:
     """Delete a job with its endpoints. Runs that are in flight end as they would; history stays."""
     refuse_schedules_job(command.job_id)
-    await context.store.catalog.remove_job(context.tenant_id, command.job_id, archive)
+    await _note_deleted(context, command.job_id)
+    await context.store.catalog.remove_job(context.tenant_id, command.job_id, context.trail.noting(archive))
     return Nothing()
 
 
-@operation("POST /v1/jobs/{job_id}/pause", Scope.STEER)
+async def _note_deleted(context: RequestContext, job_id: str) -> None:
+    """Note a job and its rules, which are deleted with it; its endpoints are noted one by one."""
+    with suppress(NotFound):  # Endpoints may be of a job that is not stored.
+        context.trail.note("job", job_id, before=await context.store.catalog.job(context.tenant_id, job_id))
+    wanted, page = RuleFilter(job_id), Page(MOST_RULES)
+    for rule in await context.store.rules.rules(context.tenant_id, wanted=wanted, page=page):
+        context.trail.note("rule", rule.id, before=rule)
+
+
+@operation("POST /v1/jobs/{job_id}/pause", Scope.STEER, ranked=True)
 async def pause_job(context: RequestContext, command: OneJob) -> JobView:
     """Switch a job off: none of its endpoints is due until it is resumed."""
-    return await update_job.handle(context, UpdateJob(job_id=command.job_id, active=False))
+    return await _switch(context, command.job_id, active=False)
 
 
-@operation("POST /v1/jobs/{job_id}/resume", Scope.STEER)
+@operation("POST /v1/jobs/{job_id}/resume", Scope.STEER, ranked=True)
 async def resume_job(context: RequestContext, command: OneJob) -> JobView:
-    """Switch a job on again; what came due meanwhile runs once, as its misfire policy says."""
-    return await update_job.handle(context, UpdateJob(job_id=command.job_id, active=True))
+    """Switch a job on again; what came due meanwhile is planned anew from now, and nothing is late."""
+    return await _switch(context, command.job_id, active=True)
 
 
 JOBS = (create_job, list_jobs, get_job, update_job, delete_job, pause_job, resume_job)

@@ -1,32 +1,40 @@
 """What a steering call would change, and a trial run of a target; neither is recorded."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
+from math import ceil
 from typing import Annotated, Any, Self
 
 from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.schedule_protection import refuse_schedule
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import InvalidRequest, TooOften
 from cadenza.domain.monitoring.forecast import ForecastRun, forecast_runs
 from cadenza.domain.scheduling import steer
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import cut_timeout
 from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.steering import COMMANDS
-from cadenza.engine.steering_commands import SteeringContext
+from cadenza.engine.steering_commands import ClearHints
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import PlanView
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
+from cadenza.operations.scheduling.schemas import part
 from cadenza.operations.scheduling.steering import explain_plan
 from cadenza.ports.access import QuotaAnswer
 
 DEFAULT, MOST = 12, 200
+LONGEST_TRIAL_MS = 30_000
+TRIALS_AT_ONCE = 10
+"""Trials of one tenant that a process has in flight."""
 
 
 class Way(StrEnum):
@@ -78,7 +86,7 @@ class PreviewView(View):
         return cls(before=before, after=after, changed=changed)
 
 
-@operation("POST /v1/endpoints/{endpoint_id}/preview", Scope.READ, agent=False)
+@operation("POST /v1/endpoints/{endpoint_id}/preview", Scope.READ, agent=False, ranked=True)
 async def preview_steering(context: RequestContext, command: PreviewSteering) -> PreviewView:
     """Show what steering an endpoint would change: its plan and its next runs, before and after.
 
@@ -91,17 +99,17 @@ async def preview_steering(context: RequestContext, command: PreviewSteering) ->
 
 
 def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endpoint], ChangedEndpoint]:
-    now, cron, origin = context.dependencies.clock.now(), context.dependencies.cron, context.caller.origin
+    by = context.dependencies.steering.context(context.caller.origin)
     arguments: Mapping[str, Any] = command.arguments
     tool = COMMANDS.get(command.tool)
     if tool is not None:
-        asked = tool.parse(arguments)
-        return lambda endpoint: asked.apply(endpoint, SteeringContext(now=now, cron=cron, origin=origin))
+        asked = part("arguments", lambda: tool.parse(arguments))
+        return lambda endpoint: part("arguments", lambda: asked.apply(endpoint, by))
     if arguments:
         raise InvalidRequest(f"{command.tool} takes no arguments.", "arguments")
     if command.tool is Way.RUN_NOW:
-        return lambda endpoint: steer.run_now(endpoint, now=now)
-    return lambda endpoint: steer.clear_hints(endpoint, now=now, cron=cron, origin=origin)
+        return lambda endpoint: steer.run_now(endpoint, now=by.now)
+    return lambda endpoint: ClearHints().apply(endpoint, by)
 
 
 def _outlook(context: RequestContext, changed: ChangedEndpoint, most: int) -> CourseView:
@@ -126,16 +134,22 @@ class TrialView(View):
     response: JsonValue
 
 
-@operation("POST /v1/endpoints/{endpoint_id}/test", Scope.STEER)
+@operation("POST /v1/endpoints/{endpoint_id}/test", Scope.STEER, calls_out=True)
 async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialView:
     """Try an endpoint's target once, and show what it answers.
 
-    Nothing is recorded, counted or planned anew; the target itself is really called.
+    Nothing is recorded, counted or planned anew; the target itself is really called, for 30 seconds at
+    most, and no longer than the caller waits. An endpoint is tried 30 times a minute at most, all of a
+    tenant's 120 times, in windows of ten seconds, and 10 of them at a time in each process.
     """
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     refuse_schedule(endpoint)
-    completion = await context.dependencies.executor.execute(_trial_claim(context, endpoint), QuotaAnswer())
-    outcome = completion.outcome
+    wait = await context.dependencies.take_trial(endpoint.key)
+    if wait is not None:
+        raise TooOften(f"{endpoint.name} was tried too often just now; wait a while.", max(1, ceil(wait)))
+    with _counted(context.dependencies.trials, context.tenant_id):
+        claim = _trial_claim(context, endpoint)
+        outcome = (await context.dependencies.executor.execute(claim, QuotaAnswer())).outcome
     return TrialView(
         status=outcome.status,
         duration_ms=outcome.duration_ms,
@@ -144,13 +158,28 @@ async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialV
     )
 
 
+@contextmanager
+def _counted(trials: Counter[str], tenant_id: str) -> Iterator[None]:
+    """Count a trial while it goes on; TooOften if the tenant has as many as allowed."""
+    if trials[tenant_id] >= TRIALS_AT_ONCE:
+        raise TooOften(f"{TRIALS_AT_ONCE} trials are going on, as many as may; wait until one ends.", 1)
+    trials[tenant_id] += 1
+    try:
+        yield
+    finally:
+        trials[tenant_id] -= 1
+        if not trials[tenant_id]:
+            del trials[tenant_id]
+
+
 def _trial_claim(context: RequestContext, endpoint: Endpoint) -> Claim:
-    """A claim that is not in the store."""
+    """A claim that is not in the store, with a timeout that somebody would wait for."""
+    tried = evolve(endpoint, policy=cut_timeout(endpoint.policy, LONGEST_TRIAL_MS))
     now, ids = context.dependencies.clock.now(), context.dependencies.ids
     return Claim(
         run_id=ids.new(),
         token=ids.new(),
-        endpoint=endpoint,
+        endpoint=tried,
         slot=now,
         due_at=now,
         attempt=1,

@@ -6,6 +6,7 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Cursor, Id, Limit
+from cadenza.operations.long_pages import LONGEST_PAGE, size_of
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.scheduling.runs import RunView
 
@@ -53,15 +54,27 @@ async def follow_runs(context: RequestContext, command: FollowRuns) -> FollowedR
 
     Clocks do not matter to it: a run that is committed late, or whose time lies in the past, is not missed.
     """
-    cursor, found, more = command.cursor, list[Run](), True
+    return await _follow(context, command)
+
+
+async def _follow(context: RequestContext, command: FollowRuns) -> FollowedRuns:
+    """A page of the feed; one that gets too long is read again with a lower limit."""
+    cursor, runs, found, more = command.cursor, list[Run](), list[Run](), True
     for _ in range(MOST_PAGES):
+        command = command.model_copy(update={"cursor": cursor})
         runs, cursor = await context.store.analyses.ended_since(cursor, command.limit)
         found = [run for run in runs if run.tenant_id == context.tenant_id and command.matches(run)]
         more = len(runs) == command.limit
         if found or not more:
             break
     assert cursor is not None, "every page of the feed has a cursor"
-    items = [RunView.of(await _whole(context, run)) for run in found]
+    items, length = list[RunView](), 0
+    for run in found:
+        view = RunView.of(await _whole(context, run))
+        length += size_of(view.response)
+        if items and length > LONGEST_PAGE:
+            return await _follow(context, command.model_copy(update={"limit": runs.index(run)}))
+        items.append(view)
     return FollowedRuns.model_construct(items=items, next_cursor=cursor, more=more)
 
 

@@ -12,10 +12,11 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Id, Listed, Moment, Paged
+from cadenza.operations.long_pages import read_page, size_of
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 from cadenza.ports.catalog import Page
-from cadenza.ports.scheduling import RunFilter
+from cadenza.ports.scheduling import RunFilter, RunsFound
 
 
 class RunsWanted(Paged):
@@ -150,9 +151,12 @@ async def list_endpoint_runs(context: RequestContext, command: ListEndpointRuns)
 
 
 async def _found(context: RequestContext, command: RunsWanted, wanted: RunFilter) -> RunsPage:
+    async def find(page: Page) -> RunsFound:
+        return await context.store.runs.find_runs(context.tenant_id, wanted=wanted, page=page)
+
     page = Page(command.limit, command.cursor)
-    found = await context.store.runs.find_runs(context.tenant_id, wanted=wanted, page=page)
-    return RunsPage.model_construct(items=[RunView.of(run) for run in found.runs], next_cursor=found.after)
+    runs, cursor = await read_page(find, page, lambda run: size_of(run.response))
+    return RunsPage.model_construct(items=[RunView.of(run) for run in runs], next_cursor=cursor)
 
 
 @operation("GET /v1/runs/{run_id}", Scope.READ)

@@ -1,13 +1,20 @@
 """JSON models of baselines, targets, guards and policies, and their conversion to the domain and back."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.planning.planner_settings import LEAST_RUNS, MOST_RUNS, MOST_WATCHED, Learning, Planning
+from cadenza.domain.planning.planner_settings import (
+    DEFAULT_PAUSE_MINUTES,
+    LEAST_RUNS,
+    MOST_PAUSE_MINUTES,
+    MOST_RUNS,
+    MOST_WATCHED,
+    Learning,
+    Planning,
+)
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.target import (
@@ -122,7 +129,7 @@ class PromptShape(Shape):
 def _without_prompt(value: Any) -> Any:
     """What is given as a target, unless it is a prompt."""
     if isinstance(value, Mapping) and value.get("kind") == "prompt":
-        raise ValueError("must not be a prompt, which a schedule sends: make it with create_schedule.")
+        raise ValueError("must not be a prompt, which a schedule sends: make it with `create_schedule`.")
     return value
 
 
@@ -176,6 +183,9 @@ class PlanningShape(Shape):
     runs_per_hour: Annotated[float, Field(strict=True, ge=LEAST_RUNS, le=MOST_RUNS)] | None = None
     """What the learning planner may spend here, shared within the job; if null, what the baseline spends."""
 
+    max_pause_minutes: Annotated[int, Field(strict=True, ge=0, le=MOST_PAUSE_MINUTES)] = DEFAULT_PAUSE_MINUTES
+    """For how long models and the learning planner may put off its next run; rules and people may always."""
+
     def to_domain(self) -> Planning:
         """The planning itself."""
         return Planning(**self.model_dump())
@@ -221,9 +231,10 @@ def _to_shape(value: Any) -> Any:
     shape = KINDS[type(value)]
     named = shape.model_fields.get("kind")
     words: dict[str, Any] = {} if named is None else {"kind": get_args(named.annotation)[0]}
-    for field in fields(value):
-        part = getattr(value, field.name)
-        words[field.name] = list(part) if isinstance(part, tuple) else part
+    for name in shape.model_fields:  # A value may know more, which is nobody's business.
+        if name not in words:
+            part = getattr(value, name)
+            words[name] = list(part) if isinstance(part, tuple) else part
     return unvalidated(shape, words)
 
 

@@ -7,10 +7,12 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.planning.learning.serialization import PLANNER, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.explain import explain
 from cadenza.domain.scheduling.hint import HintKind, origin_text
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
+from cadenza.domain.scheduling.target import CallableTarget
+from cadenza.engine.steering_commands import ClearHints
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, no_cursor, split_page
 from cadenza.operations.operation import View, operation
@@ -53,10 +55,20 @@ def explain_plan(
     *,
     shadow_ms: int | None = None,
     history: Sequence[HintRecord] = (),
+    job: Job | None = None,
+    declared_at: datetime | None = None,
 ) -> PlanView:
     """Why the next run of an endpoint is when it is, after a change of it."""
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
-    why = explain(changed.endpoint, now=now, cron=cron, shadow_ms=shadow_ms, history=history)
+    why = explain(
+        changed.endpoint,
+        now=now,
+        cron=cron,
+        shadow_ms=shadow_ms,
+        history=history,
+        job=job,
+        declared_at=declared_at,
+    )
     return PlanView.of(changed, why)
 
 
@@ -66,7 +78,24 @@ async def explain_endpoint(context: RequestContext, command: OneEndpoint) -> Pla
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     history = await context.store.runs.hints(endpoint.key, Page(EXPLAINED_HINTS))
     shadow_ms = await _shadow_ms(context, endpoint)
-    return explain_plan(context, ChangedEndpoint(endpoint), shadow_ms=shadow_ms, history=history)
+    job = (
+        None if endpoint.job_active else await context.store.catalog.job(endpoint.tenant_id, endpoint.job_id)
+    )
+    return explain_plan(
+        context,
+        ChangedEndpoint(endpoint),
+        shadow_ms=shadow_ms,
+        history=history,
+        job=job,
+        declared_at=await _declared_at(context, endpoint),
+    )
+
+
+async def _declared_at(context: RequestContext, endpoint: Endpoint) -> datetime | None:
+    """When a program last said that it has the function of an endpoint."""
+    if not isinstance(endpoint.target, CallableTarget):
+        return None
+    return await context.store.functions.declared_at(endpoint.target.function)
 
 
 async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
@@ -78,13 +107,11 @@ async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
     return None if summary is None else summary.interval_ms
 
 
-@operation("DELETE /v1/endpoints/{endpoint_id}/hints", Scope.STEER)
+@operation("DELETE /v1/endpoints/{endpoint_id}/hints", Scope.STEER, ranked=True)
 async def clear_hints(context: RequestContext, command: OneEndpoint) -> PlanView:
     """Remove both hints, and plan anew at once."""
-    now, cron, origin = context.dependencies.clock.now(), context.dependencies.cron, context.caller.origin
-    return await _amend(
-        context, command, lambda end: steer.clear_hints(end, now=now, cron=cron, origin=origin)
-    )
+    by = context.dependencies.steering.context(context.caller.origin)
+    return await _amend(context, command, lambda endpoint: ClearHints().apply(endpoint, by))
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/run-now", Scope.STEER)
@@ -99,13 +126,14 @@ async def reset_failures(context: RequestContext, command: OneEndpoint) -> Endpo
     """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
     amended = await context.store.endpoints.amend(
         context.key(command.endpoint_id),
-        unless_archived(steer.reset_failures),
+        unless_archived(context.trail.noting(steer.reset_failures)),
     )
     return EndpointView.of(amended.endpoint)
 
 
 async def _amend(context: RequestContext, command: OneEndpoint, change: EndpointChange) -> PlanView:
-    amended = await context.store.endpoints.amend(context.key(command.endpoint_id), unless_archived(change))
+    noted = unless_archived(context.trail.noting(change))
+    amended = await context.store.endpoints.amend(context.key(command.endpoint_id), noted)
     return explain_plan(context, amended)
 
 

@@ -103,7 +103,7 @@ async def get_timeline(context: RequestContext, command: GetTimeline) -> Timelin
     until = command.until or now
     since = command.since or max(until, BEGINNING + DEFAULT_SPAN) - DEFAULT_SPAN
     if since >= until:
-        raise InvalidRequest("since must be earlier than until.", "since")
+        raise InvalidRequest("since must be earlier than `until`.", "since")
     runs = await context.store.statistics.runs_between(key, since=since, until=until, limit=command.limit + 1)
     history = await context.store.runs.hints(key, Page(MOST_HINTS))
     periods = [one for one in hint_periods(history) if one.end >= since and one.begin < until]

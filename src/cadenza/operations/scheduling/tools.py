@@ -19,6 +19,7 @@ from cadenza.engine.steering_commands import (
     SteeringContext,
     wire_moment,
 )
+from cadenza.operations.audit_trail import AuditTrail
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Span, SpanFromZero, Text
 from cadenza.operations.operation import View, operation
@@ -80,14 +81,14 @@ class Steered(View):
     """How many others stay as they are, because what is in force there has a higher rank."""
 
 
-@operation("POST /v1/endpoints/{endpoint_id}/tools/propose_interval", Scope.STEER)
+@operation("POST /v1/endpoints/{endpoint_id}/tools/propose_interval", Scope.STEER, ranked=True)
 async def propose_interval(context: RequestContext, command: ProposeIntervalCommand) -> PlanView:
     """Tighten or relax: run every `intervalMs` for `ttlMinutes`, then fall back to the baseline."""
     tool = ProposeInterval.parse(command.model_dump(exclude={"endpoint_id"}))
     return await _steer(context, command.endpoint_id, tool)
 
 
-@operation("POST /v1/endpoints/{endpoint_id}/tools/propose_next_time", Scope.STEER)
+@operation("POST /v1/endpoints/{endpoint_id}/tools/propose_next_time", Scope.STEER, ranked=True)
 async def propose_next_time(context: RequestContext, command: ProposeNextTimeCommand) -> PlanView:
     """Run once at a moment (`nextRunAtIso`) or after a while (`nextRunInMs`), within the guard.
 
@@ -97,7 +98,7 @@ async def propose_next_time(context: RequestContext, command: ProposeNextTimeCom
     return await _steer(context, command.endpoint_id, tool)
 
 
-@operation("POST /v1/endpoints/{endpoint_id}/tools/pause_until", Scope.STEER)
+@operation("POST /v1/endpoints/{endpoint_id}/tools/pause_until", Scope.STEER, ranked=True)
 async def pause_until(context: RequestContext, command: PauseUntilCommand) -> PlanView:
     """Pause until a moment; null resumes, and plans anew."""
     tool = PauseUntil.parse(command.model_dump(exclude={"endpoint_id"}))
@@ -107,30 +108,31 @@ async def pause_until(context: RequestContext, command: PauseUntilCommand) -> Pl
 async def _steer(context: RequestContext, endpoint_id: str, tool: SteeringAction) -> PlanView:
     steering = context.dependencies.steering
     amended = await steering.steer(
-        context.key(endpoint_id), UnlessArchived(tool), origin=context.caller.origin
+        context.key(endpoint_id), UnlessArchived(tool, context.trail), origin=context.caller.origin
     )
     return explain_plan(context, amended)
 
 
 class UnlessArchived:
-    """A steering action that raises NotFound if the endpoint was deleted."""
+    """A steering action that raises NotFound if the endpoint was deleted, and is noted for the audit."""
 
-    def __init__(self, tool: SteeringAction) -> None:
+    def __init__(self, tool: SteeringAction, trail: AuditTrail) -> None:
         self._tool = tool
+        self._trail = trail
 
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """The endpoint after the action."""
-        return self._tool.apply(require_live(endpoint), by)
+        return self._trail.noting(lambda before: self._tool.apply(before, by))(require_live(endpoint))
 
 
-@operation("POST /v1/endpoints/pause", Scope.STEER)
+@operation("POST /v1/endpoints/pause", Scope.STEER, ranked=True, in_parts=True)
 async def pause_endpoints(context: RequestContext, command: PauseEndpoints) -> Steered:
     """Pause all endpoints of a job, or with labels, until a moment."""
     tool = PauseUntil(until=wire_moment("untilIso", command.untilIso), reason=command.reason)
     return await _steer_all(context, command, tool)
 
 
-@operation("POST /v1/endpoints/resume", Scope.STEER)
+@operation("POST /v1/endpoints/resume", Scope.STEER, ranked=True, in_parts=True)
 async def resume_endpoints(context: RequestContext, command: ResumeEndpoints) -> Steered:
     """Resume all endpoints of a job, or with labels."""
     return await _steer_all(context, command, PauseUntil(until=None, reason=command.reason))
@@ -140,8 +142,7 @@ async def _steer_all(context: RequestContext, command: Selected, tool: SteeringA
     if command.job_id is None and not command.label:
         raise InvalidRequest("Say which endpoints: give a job_id or a label.", "label")
     refuse_schedules_job(command.job_id)
-    dependencies = context.dependencies
-    by = SteeringContext(now=dependencies.clock.now(), cron=dependencies.cron, origin=context.caller.origin)
+    by = context.dependencies.steering.context(context.caller.origin)
     steered, kept, after = 0, 0, None
     while True:
         amended = await context.store.catalog.amend_all(
@@ -154,6 +155,8 @@ async def _steer_all(context: RequestContext, command: Selected, tool: SteeringA
         steered += sum(one.applied for one in endpoints)
         kept += sum(not one.applied for one in endpoints)
         if len(amended) < IN_ONE_COMMIT:
+            said = command.model_dump(exclude={"reason"}, exclude_unset=True)
+            context.trail.note("endpoint", None, after=said | {"endpoints": steered, "not_applied": kept})
             return Steered(endpoints=steered, not_applied=kept)
         after = amended[-1].endpoint.id
 

@@ -10,11 +10,12 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
-from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope, Surface
 from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.operations.application import Application
 from cadenza.operations.table import BY_NAME
 from cadenza.ports.telemetry import Logger
+from cadenza.roots.clients.choice import where_else
 from cadenza.roots.clients.server_record import database_path, running_server
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.application import on_demand, open_application
@@ -60,14 +61,11 @@ class LocalClient:
             self._note(f"Created the database {missing}.")
             return opened
         if self._nothing is None:
-            self._note(f"There is no database {missing}: {ELSEWHERE}.")
+            self._note(f"There is no database {missing}: {where_else(self._settings)}.")
             empty = Path(self._stack.enter_context(TemporaryDirectory())) / missing.name
             settings = self._settings.model_copy(update={"database_url": f"{SQLITE}{empty}"})
             self._nothing = await self._stack.enter_async_context(_application(settings))
         return self._nothing
-
-
-ELSEWHERE = "change the folder, or set CADENZA_DATABASE_URL, or CADENZA_SERVER and CADENZA_KEY"
 
 
 def missing_file(settings: Settings) -> Path | None:
@@ -79,7 +77,7 @@ def missing_file(settings: Settings) -> Path | None:
 def operator(tenant_id: str, rank: str | None = None) -> Caller:
     """The operator of this machine, who may do everything for any tenant; at a lower rank, if stated."""
     origin = ORIGIN if rank is None else lowered(ORIGIN, Rank[rank.upper()])
-    return Caller(tenant_id, frozenset(Scope), origin)
+    return Caller(tenant_id, frozenset(Scope), origin, surface=Surface.CLI)
 
 
 @asynccontextmanager

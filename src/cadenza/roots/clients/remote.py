@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 from yarl import URL
 
+from cadenza.domain.access.key import Surface
 from cadenza.domain.errors import (
     CadenzaError,
     Conflict,
@@ -20,13 +21,16 @@ from cadenza.domain.errors import (
     Unavailable,
 )
 from cadenza.operations.application import parse_command
-from cadenza.operations.operation import AnyOperation, Route
+from cadenza.operations.operation import RANK_HEADER, USER_AGENT, AnyOperation, Route
 from cadenza.operations.table import BY_NAME
+from cadenza.roots.clients.choice import ServerAddress
 
-RANK_HEADER = "Cadenza-Rank"
 WITHOUT_BODY = frozenset({"GET", "DELETE"})
 TIMEOUT = aiohttp.ClientTimeout(total=600, sock_connect=10)
 PLACE = re.compile(r"{(\w+)}")
+A_ROUTE = re.compile(r"`([A-Z]+ /[^`]*)`")
+NAMES = {str(one.route): one.name for one in BY_NAME.values() if one.route is not None}
+"""The operations by their routes, by which a server names them."""
 OK, NO_KEY, SERVER_ERROR = range(200, 300), 401, 500
 ERRORS: dict[int, type[CadenzaError]] = {
     NO_KEY: NotAllowed,
@@ -49,7 +53,7 @@ class RemoteClient:
         asked = BY_NAME.get(operation)
         if asked is None or asked.route is None:
             raise InvalidRequest(
-                "Only the machine with the database does this: leave --server out.", "server"
+                "Only the machine with the database does this: there, --server '' asks it.", "--server"
             )
         parse_command(asked, arguments)
         try:
@@ -108,6 +112,7 @@ def _error(status: int, problem: Mapping[str, Any], server: str) -> CadenzaError
     detail = problem.get("detail")
     if not isinstance(detail, str):
         return Unavailable(f"The server answered {status}, and not as Cadenza does; is it the right address?")
+    detail = _with_operations(detail)
     if status == NO_KEY:
         return NotAllowed(f"{detail.removesuffix('.')} at {server}; --key or CADENZA_KEY takes it.")
     if status in ERRORS:
@@ -120,25 +125,36 @@ def _error(status: int, problem: Mapping[str, Any], server: str) -> CadenzaError
 def _faults(errors: Any) -> list[Fault]:
     if not isinstance(errors, list):
         return []
-    return [Fault(str(one.get("field")), str(one.get("message"))) for one in errors if isinstance(one, dict)]
+    return [
+        Fault(str(one.get("field")), _with_operations(str(one.get("message"))))
+        for one in errors
+        if isinstance(one, dict)
+    ]
+
+
+def _with_operations(sentence: str) -> str:
+    return A_ROUTE.sub(lambda found: f"`{NAMES.get(found[1], found[1])}`", sentence)
 
 
 @asynccontextmanager
 async def remote_client(
-    server: str, key: str | None, *, rank: str | None = None
+    address: ServerAddress, *, rank: str | None = None, surface: Surface = Surface.CLI
 ) -> AsyncIterator[RemoteClient]:
     """A client of the server at an address; what it steers has the stated rank, if that is lower."""
-    headers = {"Authorization": f"Bearer {_key(key)}"} if key else {}
+    headers = {"Authorization": f"Bearer {_key(address.key)}"} if address.key else {}
     headers |= {RANK_HEADER: rank} if rank else {}
+    headers |= {"User-Agent": f"{USER_AGENT}{surface}"}
     async with aiohttp.ClientSession(headers=headers, timeout=TIMEOUT) as session:
-        yield RemoteClient(session, _address(server))
+        yield RemoteClient(session, _checked(address))
 
 
-def _address(server: str) -> str:
+def _checked(address: ServerAddress) -> str:
     """A checked address; one with a password is refused, since errors repeat it."""
-    if not _is_address(server):
-        raise InvalidRequest("--server must be an address such as http://127.0.0.1:8700.", "server")
-    return server
+    if not _is_address(address.server):
+        raise InvalidRequest(
+            f"{address.named_by} must be an address such as http://127.0.0.1:8700.", address.named_by
+        )
+    return address.server
 
 
 def _is_address(server: str) -> bool:
@@ -154,5 +170,5 @@ def _is_address(server: str) -> bool:
 def _key(key: str) -> str:
     """A key that a header can carry; errors never repeat it."""
     if not (key.isascii() and key.isprintable() and " " not in key.strip()):
-        raise InvalidRequest("This is not a valid key: keys look like cad_….", "key")
+        raise InvalidRequest("This is not a valid key: keys look like cad_….")
     return key.strip()

@@ -67,6 +67,11 @@ def database_path(settings: Settings) -> Path | None:
     return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
 
 
+def with_demo_database(settings: Settings) -> Settings:
+    """The settings with the database of the demo."""
+    return settings.model_copy(update={"database_url": settings.demo_database_url})
+
+
 @contextmanager
 def published(settings: Settings, record: ServerRecord) -> Iterator[None]:
     """Publish the record while the server runs, which a lock shows; a second server of the file has none."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
@@ -50,35 +51,52 @@ async def open_application(
     log: Logger,
     callables: CallableDispatcher,
     opened: Callable[[OpenDispatcher], AbstractAsyncContextManager[Dispatcher]] = at_once,
+    poll_clock: Clock | None = None,
 ) -> AsyncIterator[Application]:
     """An application on a store; trials are dispatched as a worker would, and no quota counts them."""
     async with AsyncExitStack() as stack:
-        stored = await stack.enter_async_context(open_secrets(settings))
+        stored = await stack.enter_async_context(open_secrets(settings, store))
         http = await stack.enter_async_context(
-            opened(partial(_http_dispatcher, settings, stored, clock=clock))
+            opened(partial(_http_dispatcher, settings, stored, clock=clock, log=log))
         )
         dispatcher = DispatcherByTarget(http=http, callables=callables)
-        shared = dependencies(store=store, clock=clock, log=log, dispatcher=dispatcher, secrets=stored)
+        shared = dependencies(
+            store=store,
+            clock=clock,
+            log=log,
+            dispatcher=dispatcher,
+            secrets=stored,
+            jitter_ms=settings.jitter_ms,
+            max_timeout_ms=settings.max_timeout_ms,
+        )
         yield Application(
             replace(
                 shared,
                 conversations=conversations(settings, shared),
                 models=models(settings),
+                poll_clock=poll_clock,
                 daily_window=timedelta(minutes=settings.window_minutes),
             )
         )
 
 
 def _http_dispatcher(
-    settings: Settings, stored: StoredSecrets, *, clock: Clock
+    settings: Settings, stored: StoredSecrets, *, clock: Clock, log: Logger
 ) -> AbstractAsyncContextManager[Dispatcher]:
     from cadenza.roots.wiring.http_dispatch import http_dispatcher
 
-    return http_dispatcher(settings, stored, clock=clock)
+    return http_dispatcher(settings, stored, clock=clock, log=log)
 
 
 def dependencies(
-    *, store: Store, clock: Clock, log: Logger, dispatcher: Dispatcher, secrets: SecretStore
+    *,
+    store: Store,
+    clock: Clock,
+    log: Logger,
+    dispatcher: Dispatcher,
+    secrets: SecretStore,
+    jitter_ms: int = 0,
+    max_timeout_ms: int | None = None,
 ) -> Dependencies:
     """The dependencies of all requests, without the agents."""
     cron = CronsimCron()
@@ -89,10 +107,13 @@ def dependencies(
         ids=TimeOrderedIds(),
         token_generator=RandomTokens(),
         log=log,
-        executor=Executor(dispatcher=dispatcher, quota=NoQuota(), clock=clock),
+        executor=Executor(dispatcher=dispatcher, quota=NoQuota(), clock=clock, max_timeout_ms=max_timeout_ms),
         secrets=secrets,
-        steering=Steering(store=store.endpoints, clock=clock, cron=cron),
+        steering=Steering(store=store.endpoints, clock=clock, cron=cron, jitter_ms=jitter_ms),
+        jitter_ms=jitter_ms,
+        max_timeout_ms=max_timeout_ms,
         expressions=CelExpressions(),
+        take_trial=TrialRateLimiter(store.rates, clock).take,
         system_clock=SystemClock(),
         simulations=Playback(),
     )

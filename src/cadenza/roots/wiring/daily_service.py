@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
-from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
+from cadenza.adapters.daily.single_process import DailyTargetLock, SingleProcessLanes, StandInLock
+from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.daily.user import DailyRunResult
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
@@ -33,7 +34,7 @@ SYSTEM_CLOCKS = Clocks(SystemClock(), SystemStopwatch())
 
 def clocks_for(clock: Clock) -> Clocks:
     """A clock, and the steady one that runs as fast."""
-    return SYSTEM_CLOCKS if isinstance(clock, SystemClock) else Clocks(clock, ClockStopwatch(clock))
+    return Clocks(clock, SystemStopwatch() if isinstance(clock, SystemClock) else ClockStopwatch(clock))
 
 
 class MissingTarget:
@@ -111,8 +112,9 @@ def daily_parts(
         log=context.log,
         settings=daily_settings(settings),
     )
+    context.idle.stay_open_while(lambda: runner.busy)
     stand_in = isinstance(target_runner, MissingTarget)
-    lanes = open_lanes(settings, context.log, stand_in=stand_in)
+    lanes = open_lanes(settings, context, stand_in=stand_in)
     return DailyService(runner, lanes, grace_ms=settings.grace_ms).parts()
 
 
@@ -129,15 +131,19 @@ async def daily_parts_in_up(
     return daily_parts(settings, context, target_runner, clocks)
 
 
-def open_lanes(settings: Settings, log: Logger, *, stand_in: bool) -> DailyLanes:
+def open_lanes(settings: Settings, context: ProcessContext, *, stand_in: bool) -> DailyLanes:
     """Shared with all processes on PostgreSQL; beside a file, one process has them all."""
-    most = settings.max_concurrency
+    most, log = settings.max_concurrency, context.log
     if settings.database_url.startswith(SQLITE):
         path = Path(settings.database_url.removeprefix(SQLITE))
-        leader_lock = FileLeaderLock(path, log, name="daily", does="another process serves daily users")
+        lock = StandInLock if stand_in else DailyTargetLock
+        leader_lock = lock(path, log, name="daily", does="another process serves daily users")
         return SingleProcessLanes(leader_lock, max_concurrency=most)
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes, StandInLanes
+    from cadenza.adapters.stores.postgres.locks.daily_lanes import PostgresLanes, StandInLanes
+    from cadenza.adapters.stores.postgres.locks.leased_lanes import LeasedLanes, LeasedStandIn
 
-    lanes = StandInLanes if stand_in else PostgresLanes
-    return lanes(pool, log, max_concurrency=most)
+    if pool.profile.advisory_locks:
+        return (StandInLanes if stand_in else PostgresLanes)(pool, log, max_concurrency=most)
+    lanes = LeasedStandIn if stand_in else LeasedLanes
+    return lanes(pool, log, holder=TimeOrderedIds().new(), max_concurrency=most, sleep=context.idle.sleep)

@@ -93,7 +93,7 @@ async def open_target_runner(
                 prompt=target.prompt,
             )
         case DailyHttp():
-            http = http_dispatcher(settings, stored, clock=context.clock)
+            http = http_dispatcher(settings, stored, clock=context.clock, log=context.log)
             target_runner = _http(target, http, settings, context)
             await stack.enter_async_context(http)
             return target_runner

@@ -12,7 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.validation import iso
 from cadenza.ports.clock import Clock
-from cadenza.ports.scheduling import EndpointStore
+from cadenza.ports.monitoring import StoreHealth
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 
@@ -34,13 +34,13 @@ class LoopStatus(Protocol):
 
 
 class HealthServer:
-    """Answers `GET /healthz` (does it progress?), `/readyz` (does its store answer, too?) and `/metrics`."""
+    """Answers `GET /healthz` (does it progress?), `/readyz` (and can it store?) and `/metrics`."""
 
     def __init__(
         self,
         *,
         alive: Callable[[], bool],
-        store: EndpointStore,
+        store: StoreHealth,
         registry: CollectorRegistry,
         facts: Callable[[], dict[str, Any]] = dict,
     ) -> None:
@@ -51,7 +51,7 @@ class HealthServer:
 
     @classmethod
     def for_worker(
-        cls, worker: LoopStatus, *, store: EndpointStore, clock: Clock, registry: CollectorRegistry
+        cls, worker: LoopStatus, *, store: StoreHealth, clock: Clock, registry: CollectorRegistry
     ) -> "HealthServer":
         """The health of a worker, with its claims in flight."""
         return cls(
@@ -85,7 +85,7 @@ class HealthServer:
 
     async def _readyz(self, request: web.Request) -> web.Response:
         try:
-            await self._store.next_due()
+            await self._store.check()
         except Unavailable as problem:
             return self._answer(problem.message, ok=False)
         return await self._healthz(request)

@@ -6,14 +6,17 @@ from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.dispatch.http.ssrf_guard import SsrfGuard
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.clock import Clock
+from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.secrets import target_secrets
 
 
-def http_dispatcher(settings: Settings, stored: StoredSecrets, *, clock: Clock) -> HttpDispatcher:
+def http_dispatcher(
+    settings: Settings, stored: StoredSecrets, *, clock: Clock, log: Logger
+) -> HttpDispatcher:
     """The dispatcher of HTTP targets, not opened yet."""
     return HttpDispatcher(
-        secrets=target_secrets(settings, stored), clock=clock, settings=http_settings(settings)
+        secrets=target_secrets(settings, stored), clock=clock, settings=http_settings(settings), log=log
     )
 
 

@@ -1,7 +1,9 @@
 """The monitoring of a process: metrics, service levels, alerts and OpenTelemetry."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import datetime
 from socket import gethostname
 
 from prometheus_client import CollectorRegistry
@@ -37,12 +39,15 @@ class ProcessMonitoring:
         role: str,
         speed: float = 1,
         events: EventBus | None = None,
+        clock: SystemClock | None = None,
+        last_idle_at: Callable[[], datetime | None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._speed = speed
         self._store = store
         self._log = log
-        self._clock = SystemClock()
+        self._clock = clock or SystemClock()
+        self._last_idle_at = last_idle_at
         self.process = settings.process_name or f"{gethostname()}/{role}"
         self.events = events or EventBus(log)
         self.registry = CollectorRegistry()
@@ -73,6 +78,7 @@ class ProcessMonitoring:
             settings=scaled_to_clock(slo_settings(self._settings), self._speed),
             eval_ms=self._settings.slo_eval_ms,
             expected=expected,
+            last_idle_at=self._last_idle_at,
         )
 
     async def _open_sender(self, stack: AsyncExitStack) -> WebhookSender | None:
@@ -81,7 +87,7 @@ class ProcessMonitoring:
             return None
         url = settings.alert_url.get_secret_value()
         stored = await stack.enter_async_context(open_secrets(settings))
-        http = http_dispatcher(settings, stored, clock=self._clock)
+        http = http_dispatcher(settings, stored, clock=self._clock, log=self._log)
         signing = (f"${{{settings.alert_secret}}}",) if settings.alert_secret is not None else ()
         try:
             sender = WebhookSender(http, self._clock, url=url, form=settings.alert_format, signing=signing)

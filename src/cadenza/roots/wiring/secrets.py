@@ -8,7 +8,9 @@ from cadenza.adapters.access.secret_keys import ConfiguredKeys, KeyFile, KeySour
 from cadenza.adapters.access.secrets import EnvironmentSecrets, SecretsByKind
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.stores.sql.access.secrets import SqlSealed
+from cadenza.adapters.stores.sql.store import SqlStore
 from cadenza.domain.errors import InvalidRequest
+from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import SQLITE, open_file, open_pool
 
@@ -16,10 +18,15 @@ CONNECTIONS = 2
 
 
 @asynccontextmanager
-async def open_secrets(settings: Settings) -> AsyncIterator[StoredSecrets]:
-    """The secrets in the database of the settings, which is opened with the first use."""
+async def open_secrets(settings: Settings, store: Store | None = None) -> AsyncIterator[StoredSecrets]:
+    """The secrets in the database of a store, so that one commit can hold what both write.
+
+    Without one, it is the database of the settings, which is opened with the first use.
+    """
     async with AsyncExitStack() as stack:
-        if settings.database_url.startswith(SQLITE):
+        if isinstance(store, SqlStore):
+            sealed = SqlSealed(store.database)
+        elif settings.database_url.startswith(SQLITE):
             from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 
             file = open_file(settings)

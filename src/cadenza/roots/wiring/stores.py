@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cadenza.adapters.stores.postgres.engines.profile import profile_of
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.next_run_log import log_next_runs
 from cadenza.ports.ids import Ids
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # Each kind of database costs its own imports.
     from cadenza.adapters.stores.sqlite.database import SqliteFile
 
 SQLITE = "sqlite:///"
+DATABASE_SETTING = "CADENZA_DATABASE_URL"
 
 
 @asynccontextmanager
@@ -29,11 +31,10 @@ async def open_store(settings: Settings, *, ids: Ids, log: Logger) -> AsyncItera
         yield log_next_runs(store, log)
 
 
-def check_url(url: str) -> str:
+def check_url(url: str, name: str = DATABASE_SETTING) -> str:
     """A URL that names a kind of database there is a store for."""
     if not url.startswith((SQLITE, *POSTGRES)) or url.removeprefix(SQLITE) in ("", ":memory:"):
-        message = "CADENZA_DATABASE_URL must be sqlite:///FILE or postgresql://HOST/DATABASE."
-        raise InvalidRequest(message, "database_url")
+        raise InvalidRequest(f"{name} must be sqlite:///FILE or postgresql://HOST/DATABASE.", "database_url")
     return url
 
 
@@ -51,19 +52,31 @@ def open_pool(settings: Settings, *, size: int = 8) -> "PostgresPool":
         from cadenza.adapters.stores.postgres.pool import PostgresPool
     except ModuleNotFoundError:
         raise missing(POSTGRESQL) from None
-    return PostgresPool(settings.database_url, size=size, prepared=settings.database_prepared)
+    return PostgresPool(
+        settings.database_url,
+        size=size,
+        prepared=settings.database_prepared,
+        timeout_s=settings.database_timeout_ms / 1_000,
+        profile=profile_of(settings.database_profile),
+    )
 
 
 @asynccontextmanager
 async def _sqlite(settings: Settings, ids: Ids, log: Logger) -> AsyncIterator[Store]:
+    from cadenza.adapters.stores.moves.records import refuse_moved
     from cadenza.adapters.stores.sql.migrate import migrate
+    from cadenza.adapters.stores.sqlite.database import is_open_to_others
     from cadenza.adapters.stores.sqlite.store import SqliteStore
 
     migrated = await migrate(settings.database_url)
     for table, rows in migrated.deleted.items():
         log.warning("the migration deleted rows that belonged to nothing any more", table=table, rows=rows)
-    store = SqliteStore(open_file(settings), ids)
+    file = open_file(settings)
+    if is_open_to_others(file.path):
+        log.warning("other users of this machine may read the database; run chmod 600", path=f"{file.path}*")
+    store = SqliteStore(file, ids)
     try:
+        await refuse_moved(store.database)
         yield store
     finally:
         await store.close()
@@ -72,12 +85,14 @@ async def _sqlite(settings: Settings, ids: Ids, log: Logger) -> AsyncIterator[St
 @asynccontextmanager
 async def _postgres(settings: Settings, ids: Ids, log: Logger) -> AsyncIterator[Store]:
     pool = open_pool(settings)
+    from cadenza.adapters.stores.moves.records import refuse_moved
     from cadenza.adapters.stores.postgres.store import PostgresStore
     from cadenza.adapters.stores.sql.migrate import check
 
     await check(settings.database_url)
     store = PostgresStore(pool, ids, log)
     try:
+        await refuse_moved(pool)
         yield store
     finally:
         await store.close()

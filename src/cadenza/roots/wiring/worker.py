@@ -1,26 +1,29 @@
 """A worker from settings: its store, dispatchers and loop."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
 from cadenza.adapters.access.quota import CountedQuota
-from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.clock import SystemClock, SystemStopwatch
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.null import NoTelemetry
 from cadenza.domain.scheduling.target import CALLABLE, HTTP, PROMPT
 from cadenza.engine.async_helpers import Work
+from cadenza.engine.idle import IdleGate
 from cadenza.engine.retention import RetentionLoop
+from cadenza.engine.worker.clock_check import ClockCheck
 from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.functions import FunctionDeclarations
-from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
+from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.engine.worker.sweeper import Sweeper
+from cadenza.engine.worker.worker_settings import WorkerSettings
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.scheduling import Retention
@@ -42,21 +45,31 @@ class ProcessContext:
     clock: Clock
     log: Logger
     callables: CallableDispatcher
+    beside_functions: Callable[[], Collection[str]] = lambda: (HTTP, PROMPT)
+    """What it runs beside the functions that are registered with it."""
     telemetry: Telemetry = field(default_factory=NoTelemetry)
     alerts: EndpointAlerts | None = None
+    idle: IdleGate = field(default_factory=lambda: IdleGate(SystemClock()))
+    """Stays open, unless `cadenza up` runs it for a database that falls asleep."""
 
 
 class RestartableWorker:
     """A worker that can be restarted: the claims of a loop that crashed are left to the sweeper."""
 
-    def __init__(self, new_loop: Callable[[], WorkerLoop]) -> None:
+    def __init__(
+        self,
+        new_loop: Callable[[], WorkerLoop],
+        last_idle_at: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
         self._new_loop = new_loop
         self._loop = new_loop()
+        self._last_idle_at = last_idle_at
 
     @property
     def alive_at(self) -> datetime:
-        """When its loop last made progress."""
-        return self._loop.alive_at
+        """When its loop last made progress, or had no reason to."""
+        idle_at = self._last_idle_at()
+        return self._loop.alive_at if idle_at is None else max(self._loop.alive_at, idle_at)
 
     @property
     def in_flight(self) -> int:
@@ -85,15 +98,23 @@ async def open_loop_factory(
     settings: Settings, context: ProcessContext
 ) -> AsyncIterator[Callable[[], WorkerLoop]]:
     """A function that makes loops, each ready to run; only one of them runs at a time."""
+    if isinstance(context.clock, SystemClock):
+        check = ClockCheck(
+            store=context.store.endpoints, clock=context.clock, log=context.log, lease_ms=settings.lease_ms
+        )
+        await check.at_start()
     async with AsyncExitStack() as stack:
         stored = await stack.enter_async_context(open_secrets(settings))
-        http = await stack.enter_async_context(http_dispatcher(settings, stored, clock=context.clock))
+        http = await stack.enter_async_context(
+            http_dispatcher(settings, stored, clock=context.clock, log=context.log)
+        )
         executor = Executor(
             dispatcher=DispatcherByTarget(
                 http=http, callables=context.callables, prompts=_prompt_dispatcher(settings, context, stored)
             ),
             quota=CountedQuota(context.store.tenants, context.clock, context.telemetry),
             clock=context.clock,
+            max_timeout_ms=settings.max_timeout_ms,
         )
         yield partial(_new_loop, settings, context, executor)
 
@@ -102,7 +123,12 @@ def _prompt_dispatcher(settings: Settings, context: ProcessContext, stored: Secr
     """The dispatcher of agent schedules; the agents' tools are the application's own operations."""
     trials = DispatcherByTarget(callables=context.callables)
     given = dependencies(
-        store=context.store, clock=context.clock, log=context.log, dispatcher=trials, secrets=stored
+        store=context.store,
+        clock=context.clock,
+        log=context.log,
+        dispatcher=trials,
+        secrets=stored,
+        max_timeout_ms=settings.max_timeout_ms,
     )
     return prompt_dispatcher(conversations(settings, given), given)
 
@@ -134,7 +160,8 @@ def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -
             poll_ms=settings.poll_ms,
         ),
         alerts=context.alerts,
-        can_run=partial(_can_run, context.callables),
+        can_run=partial(_can_run, context),
+        stopwatch=SystemStopwatch() if isinstance(context.clock, SystemClock) else None,
         functions=FunctionDeclarations(
             store=context.store.functions,
             names=lambda: context.callables.names,
@@ -142,20 +169,21 @@ def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -
             cron=cron,
             log=context.log,
             retire_after_ms=settings.retire_functions_ms,
+            jitter_ms=settings.jitter_ms,
         ),
     )
 
 
-def _can_run(callables: CallableDispatcher) -> list[str]:
-    """Every process dispatches HTTP and prompts, and the functions that are registered with it."""
-    return [HTTP, PROMPT, *(f"{CALLABLE}{name}" for name in callables.names)]
+def _can_run(context: ProcessContext) -> list[str]:
+    """What a worker claims: functions that are registered with it, and what its process runs beside them."""
+    return [*context.beside_functions(), *(f"{CALLABLE}{name}" for name in context.callables.names)]
 
 
 def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop:
     """Deletes old history, every hour by the system clock; ages are by the clock that is behind."""
-    system = SystemClock()
+    system = context.clock if isinstance(context.clock, SystemClock) else SystemClock()
     conversations, verdicts = settings.keep_conversations_days, settings.keep_verdicts_days
-    undelivered = settings.keep_undelivered_days
+    undelivered, audit = settings.keep_undelivered_days, settings.keep_audit_days
     return RetentionLoop(
         store=context.store,
         clock=system,
@@ -165,6 +193,7 @@ def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop
         conversations=None if conversations is None else timedelta(days=conversations),
         verdicts=None if verdicts is None else timedelta(days=verdicts),
         undelivered=None if undelivered is None else timedelta(days=undelivered),
+        audit=None if audit is None else timedelta(days=audit),
     )
 
 

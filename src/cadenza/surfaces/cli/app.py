@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest
+from cadenza.domain.text_patterns import visible
 from cadenza.surfaces.cli.commands.access import LoginLinks
 from cadenza.surfaces.cli.commands.config import Config
 from cadenza.surfaces.cli.commands.maintenance import (
@@ -17,6 +18,7 @@ from cadenza.surfaces.cli.commands.maintenance import (
     show_migration,
     show_restoration,
 )
+from cadenza.surfaces.cli.commands.move import add_move
 from cadenza.surfaces.cli.commands.overview import Overview
 from cadenza.surfaces.cli.commands.sim import sim_app
 from cadenza.surfaces.cli.connection import CliOptions, Key, Server, Tenant
@@ -46,6 +48,7 @@ def build(launchers: Launchers, words: Sequence[str] | None = None) -> App:
     _add_operations(app, launchers, words)
     _add_roles(app, launchers)
     _add_maintenance(app, launchers)
+    add_move(app, launchers.move)
     add_completion(app)
     return app
 
@@ -68,6 +71,8 @@ def _add_roles(app: App, launchers: Launchers) -> None:
     @app.command(help_epilogue="Example: cadenza up --demo")
     def up(*, demo: Demo = False, speed: Speed = 1.0) -> int:
         """Start everything in one process, and serve until stopped."""
+        if speed != 1 and not demo:
+            raise InvalidRequest("--speed goes with --demo: only the demo has a clock of its own.", "--speed")
         return launchers.up(demo=demo, speed=speed)
 
     @app.command(help_epilogue="Example: CADENZA_PORT=8700 cadenza api")
@@ -131,7 +136,14 @@ def _add_maintenance(app: App, launchers: Launchers) -> None:
 def run(launchers: Launchers, arguments: Sequence[str]) -> int:
     """Carry out one command line; its exit code. An error prints one sentence, never a traceback."""
     try:
-        answer = _call(launchers, arguments)
+        return _carry_out(build(launchers, arguments), arguments)
+    except KeyboardInterrupt:
+        return _report("Interrupted", Exit.INTERRUPTED)
+
+
+def _carry_out(app: App, arguments: Sequence[str]) -> int:
+    try:
+        answer = _call(app, arguments)
         if sys.stdout is not None:
             write("")  # What the help has left in the buffer.
     except CycloptsError as error:
@@ -139,16 +151,16 @@ def run(launchers: Launchers, arguments: Sequence[str]) -> int:
 
         return _report(usage_sentence(error), Exit.WRONG_USE)
     except CadenzaError as error:
-        return _report(_message(error), exit_code(error))
-    except KeyboardInterrupt:
-        return _report("Interrupted", Exit.INTERRUPTED)
+        from cadenza.surfaces.cli.written_words import sentence_of
+
+        return _report(sentence_of(error, app, arguments), exit_code(error))
     return answer if isinstance(answer, int) else Exit.DONE
 
 
-def _call(launchers: Launchers, arguments: Sequence[str]) -> object:
+def _call(app: App, arguments: Sequence[str]) -> object:
     """Call a command. Rich writes the help, and reports a closed pipe in its own way."""
     try:
-        return build(launchers, arguments)(list(arguments))
+        return app(list(arguments))
     except SystemExit as stop:  # A closed pipe.
         if not isinstance(stop.__context__, BrokenPipeError):
             raise
@@ -170,6 +182,7 @@ def _bare() -> App:
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
+        suppress_keyboard_interrupt=False,
     )
 
 
@@ -180,18 +193,12 @@ def _default(value: object) -> str | None:
     return None if value is False or value is None else str(value)
 
 
-def _message(error: CadenzaError) -> str:
-    """An error's message, with all fields at fault."""
-    if not isinstance(error, InvalidRequest) or len(error.faults) <= 1:
-        return error.message
-    return "; ".join(fault.sentence.removesuffix(".") for fault in error.faults)
-
-
 def _report(sentence: str, code: Exit) -> int:
-    line = " ".join(sentence.split()).removesuffix(".")
+    line = visible(" ".join(sentence.split())).removesuffix(".")
+    end = "" if line.endswith("?") else "."
     if len(line) > LONGEST_SENTENCE:  # It repeats what it was given.
         line = f"{line[:LONGEST_SENTENCE]}…"
-    sys.stderr.write(f"cadenza: {line}.\n")
+    sys.stderr.write(f"cadenza: {line}{end}\n")
     return code
 
 

@@ -11,22 +11,37 @@ from cyclopts import Token
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_values import unreadable_json
-from cadenza.domain.validation import DURATION_PART, iso, milliseconds, parse_duration_ms, quoted
+from cadenza.domain.validation import (
+    DURATION_PART,
+    iso,
+    milliseconds,
+    parse_duration_ms,
+    quoted,
+    read_duration_ms,
+)
 
 NONE = "none"
 A_MOMENT = "a span such as 2h, or a moment such as 2030-01-31T12:00:00Z"
-MINUTE_MS = 60_000
+SECOND_MS, MINUTE_MS = 1_000, 60_000
 LONGEST_FILE = 1024 * 1024
 
 
 def minutes(option: str, span: str) -> float:
-    """A span in minutes."""
-    return parse_duration_ms(option, span) / MINUTE_MS
+    """A span in minutes; how many are taken is up to the field."""
+    return read_duration_ms(option, span) / MINUTE_MS
+
+
+def seconds(option: str, span: str) -> int:
+    """A span in whole seconds."""
+    count, rest = divmod(read_duration_ms(option, span), SECOND_MS)
+    if rest:
+        raise InvalidRequest(f"{option} must be a span of whole seconds, and not {quoted(span)}.", option)
+    return count
 
 
 def bound(option: str, span: str) -> int | None:
     """A span in milliseconds; `none` takes the bound away."""
-    return None if span == NONE else parse_duration_ms(option, span)
+    return None if span == NONE else read_duration_ms(option, span)
 
 
 def later(option: str, word: str, now: Callable[[], datetime]) -> str:

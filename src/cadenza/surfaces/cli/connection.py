@@ -30,8 +30,10 @@ class CliOptions:
     server: Server = None
     key: Key = field(default=None, repr=False)
     tenant: Tenant = None
-    rank: Annotated[str | None, Parameter(parse=False)] = None
+    rank: Annotated[str | None, Parameter(parse=False, show=False)] = None
     """The rank of what it steers, if it is to count less than a person's word."""
+    served: Annotated[bool, Parameter(parse=False)] = False
+    """Whether it asks only a database that a server runs on."""
 
 
 AS_CONFIGURED = CliOptions()

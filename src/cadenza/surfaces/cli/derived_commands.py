@@ -1,13 +1,14 @@
 """Commands that ask one operation and print its answer, made from the table of operations."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Any
 
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.lookup import find_id, find_one
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
-from cadenza.surfaces.cli.parameters import ARGUMENTS, OPTIONS, FieldParameter
+from cadenza.surfaces.cli.parameters import ARGUMENTS, OPTIONS, AtRank, FieldParameter
 
 Fields = dict[str, FieldParameter]
 Answer = Callable[..., int]
@@ -37,13 +38,15 @@ class DerivedCommand:
         operation = BY_NAME[self.operation]
         fields = self._fields(operation.route.path if operation.route else "")
         paged = issubclass(operation.command, Paged)
-        signature = Signature([*_parameters(fields, paged=paged)], return_annotation=int)
+        parameters = _parameters(fields, paged=paged, ranked=operation.ranked)
+        signature = Signature([*parameters], return_annotation=int)
 
         def command(*arguments: Any, **options: Any) -> int:
             bound = signature.bind(*arguments, **options)
             bound.apply_defaults()
             words = bound.arguments
             connection, paging = words.pop("connection"), words.pop("paging", None)
+            connection = replace(connection, rank=words.pop("rank", None))
 
             async def request(client: OperationClient) -> Any:
                 return await self._ask(client, fields, words, paging)
@@ -77,11 +80,12 @@ class DerivedCommand:
         return await fetch_pages(client, self.operation, arguments, paging=paging)
 
 
-def _parameters(fields: Fields, *, paged: bool) -> Iterator[Parameter]:
+def _parameters(fields: Fields, *, paged: bool, ranked: bool) -> Iterator[Parameter]:
     for field in fields.values():
         required = field.default is Parameter.empty
         kind = Parameter.POSITIONAL_ONLY if required else Parameter.KEYWORD_ONLY
         yield Parameter(field.name, kind, default=field.default, annotation=field.type)
-    shared = {"paging": (Paging, FIRST_PAGE)} if paged else {}
+    shared: dict[str, tuple[Any, Any]] = {"paging": (Paging, FIRST_PAGE)} if paged else {}
+    shared |= {"rank": (AtRank, None)} if ranked else {}
     for name, (type_, default) in {**shared, "connection": (CliOptions, AS_CONFIGURED)}.items():
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=type_)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cyclopts import App
 
-from cadenza.surfaces.cli.operation_command import Commands, group
+from cadenza.surfaces.cli.operation_command import Commands, group, operations_of
 
 BARE = frozenset({"--help", "-h", "--version"})
 """Options for which the names of the groups are enough."""
@@ -43,10 +43,20 @@ GROUPS = {
     ),
     "keys": Group("API keys.", (("access", "Keys"),)),
     "secrets": Group("Secrets for targets: written and named, never shown.", (("access", "Secrets"),)),
+    "audit": Group("Who changed, steered or logged in, and what differed.", (("access", "Audit"),)),
     "tenants": Group(
         "Owners, and what they may have and spend: on the database itself.", (("access", "Tenants"),)
     ),
 }
+
+
+def command_of(operation: str) -> str | None:
+    """The command that does what an operation does, as it is written; None if refusals name none."""
+    for name, one in GROUPS.items():
+        for kind in one.kinds():
+            if operation in (found := operations_of(kind)):
+                return f"cadenza {name} {found[operation]}"
+    return None
 
 
 def add_groups(app: App, instance: Callable[[type[Commands]], Commands], words: Sequence[str] | None) -> None:

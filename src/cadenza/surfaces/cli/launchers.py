@@ -113,6 +113,42 @@ class BackupLauncher(Protocol):
         ...
 
 
+class MoveRequest(NamedTuple):
+    """What is to be moved, from where to where."""
+
+    source: str
+    target: str | None
+    """None is the database of the settings."""
+    dry_run: bool = False
+    cancel: bool = False
+    tenant: str | None = None
+    """None is everything."""
+    address: str = ""
+    """Where callers of a moved tenant are sent."""
+    drain_seconds: float = 30.0
+    remove: bool = False
+
+
+class MoveResult(NamedTuple):
+    """What a move did, or would do."""
+
+    source: str
+    target: str
+    outcome: str
+    """`counted`, `moved`, `cancelled`, or `nothing to cancel`."""
+    tables: Mapping[str, Mapping[str, int | str]]
+    """By table: how many rows, and unless they were only counted, their checksum at both ends."""
+    tenant: str | None = None
+
+
+class MoveLauncher(Protocol):
+    """Moves an installation, or one tenant, to another database."""
+
+    def __call__(self, wish: MoveRequest, report: Callable[[str], None]) -> MoveResult:
+        """What was done; Conflict if one of the databases is in use, or the target has something else."""
+        ...
+
+
 class Finding(NamedTuple):
     """The result of one check of `cadenza doctor`, and what to do about it."""
 
@@ -138,6 +174,7 @@ class Launchers:
     doctor: Callable[[], Sequence[Finding]]
     backup: BackupLauncher
     restore: Callable[[str], Restoration]
+    move: MoveLauncher
     bench: BenchLauncher
     application: ClientOpener
     now: Callable[[CliOptions], datetime]

@@ -20,6 +20,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 Request = Callable[[OperationClient], Awaitable[Any]]
 Renderer = Callable[[Any], "Iterable[RenderableType]"]
 EXAMPLE = "__example__"
+OPERATION = "__operation__"
 
 
 class Commands:
@@ -78,14 +79,30 @@ def _view(operation: str, words: Mapping[str, Any], found: Any) -> "Iterable[Ren
     return view_of(operation, words, found)
 
 
-def example(line: str = "") -> Callable[[Method], Method]:
-    """Make a method a command, with an example of what follows its name."""
+def example(line: str = "", *, operation: str | None = None) -> Callable[[Method], Method]:
+    """Make a method a command, with an example of what follows its name, and the operation that it does."""
 
     def marked(method: Method) -> Method:
         setattr(method, EXAMPLE, line)
+        setattr(method, OPERATION, operation)
         return method
 
     return marked
+
+
+def operations_of(commands: type[Commands]) -> dict[str, str]:
+    """The commands by the operations that they do."""
+    return {
+        member.operation if isinstance(member, DerivedCommand) else getattr(member, OPERATION): _name(
+            attribute
+        )
+        for attribute, member in vars(commands).items()
+        if isinstance(member, DerivedCommand) or getattr(member, OPERATION, None) is not None
+    }
+
+
+def _name(attribute: str) -> str:
+    return attribute.strip("_").replace("_", "-")
 
 
 class Registered(NamedTuple):
@@ -117,7 +134,7 @@ def _add(app: App, commands: Iterable[Registered]) -> None:
 
 def _registered(commands: Commands, *before: str) -> Iterator[Registered]:
     for attribute, member in vars(type(commands)).items():
-        name = attribute.strip("_").replace("_", "-")
+        name = _name(attribute)
         if isinstance(member, DerivedCommand):
             function, words = member.build(commands.answer), member.example
         elif hasattr(member, EXAMPLE):

@@ -1,27 +1,40 @@
 """Arguments and options that several commands share, and the operation fields that they stand for."""
 
 from inspect import Parameter as Unset
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
 from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, RULE, Resource
+from cadenza.surfaces.cli.written_words import Fills
 
-AJob = Annotated[str, Parameter(help="The job's id, or its name if no other has it.")]
-AnEndpoint = Annotated[str, Parameter(help="The endpoint's id, or its name if no other has it.")]
-ARule = Annotated[str, Parameter(help="The rule's id, or its name if no other has it.")]
-ARun = Annotated[str, Parameter(help="The run's id.")]
-AUser = Annotated[str, Parameter(help="The user's id.")]
-AnAgent = Annotated[str, Parameter(help="The agent's id.")]
-ASchedule = Annotated[str, Parameter(help="The schedule's id, such as sched-a7b3c.")]
+AJob = Annotated[str, Parameter(help="The job's id, or its name if no other has it."), Fills("job_id")]
+AnEndpoint = Annotated[
+    str, Parameter(help="The endpoint's id, or its name if no other has it."), Fills("endpoint_id")
+]
+ARule = Annotated[str, Parameter(help="The rule's id, or its name if no other has it."), Fills("rule_id")]
+ARun = Annotated[str, Parameter(help="The run's id."), Fills("run_id")]
+AUser = Annotated[str, Parameter(help="The user's id."), Fills("user_id")]
+AnAgent = Annotated[str, Parameter(help="The agent's id."), Fills("agent_id")]
+ASchedule = Annotated[str, Parameter(help="The schedule's id, such as sched-a7b3c."), Fills("schedule_id")]
+ARecord = Annotated[str, Parameter(help="The audit record's id."), Fills("record_id")]
 AKey = Annotated[str, Parameter(help="The key's id, which is no secret.")]
-ASecret = Annotated[str, Parameter(help="The secret's name; ${secret:NAME} refers to it.")]
+ASecret = Annotated[
+    str, Parameter(help="The secret's name; ${secret:NAME} refers to it."), Fills("secret_name")
+]
+AtRank = Annotated[
+    Literal["rule", "llm", "learning"] | None,
+    Parameter(help="Let it count less than a person's word: rules may then replace or end it."),
+]
 Reason = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why, in words.")]
 Labels = Annotated[
     tuple[str, ...],
     Parameter(name="--label", help="NAME=VALUE; several times for several labels."),
+    Fills("label", "labels"),
 ]
-OfJob = Annotated[str | None, Parameter(name="--job", help="Those of this job, by id or name.")]
+OfJob = Annotated[
+    str | None, Parameter(name="--job", help="Those of this job, by id or name."), Fills("job_id")
+]
 Name = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="What people call it.")]
 NewName = Annotated[str, Parameter(allow_leading_hyphen=True, help="What people call it.")]
 Description = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="What it is for, in words.")]
@@ -52,6 +65,7 @@ ARGUMENTS = {
     "agent_id": FieldParameter("agent", AnAgent),
     "schedule_id": FieldParameter("schedule", ASchedule),
     "key_id": FieldParameter("key_id", AKey),
+    "record_id": FieldParameter("record", ARecord),
     "secret_name": FieldParameter("name", ASecret),
 }
 """Fields in an operation's path."""

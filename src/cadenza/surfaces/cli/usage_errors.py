@@ -39,7 +39,8 @@ def usage_sentence(error: CycloptsError) -> str:
 def _unknown(error: UnknownCommandError | UnknownOptionError) -> str:
     if isinstance(error, UnknownOptionError):
         option = error.token.keyword or error.token.value
-        names = {name for one in error.argument_collection for name in one.names if name.startswith("--")}
+        taken = (name for one in error.argument_collection if one.parse for name in one.names)
+        names = {name for name in taken if name.startswith("--")}
         return f"There is no option {option[:60]} here; there are {nearest_first(option, sorted(names))}."
     (word, *_), commands = error.unused_tokens or [""], error.app or ()
     known = [name for name in commands if not name.startswith("-")]

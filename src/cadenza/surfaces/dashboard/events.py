@@ -16,8 +16,9 @@ from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.http.service import Service
 
 PATH = "/v1/events"
-HEARTBEAT_S = 5.0
-"""How often an event is sent at least, so that clients notice a broken connection."""
+CHECK_S, HEARTBEATS = 1.0, 5
+"""How often a reader's key is checked, and after how many checks an event is sent at least: so clients
+notice a broken connection."""
 MOST_READERS, MOST_OF_A_TENANT = 500, 100
 RETRY_MS = 1_000
 
@@ -59,18 +60,15 @@ class Events:
         yield b"retry: %d\n\n" % RETRY_MS
         async with self._live_changes.reader(caller.tenant_id, last_seen) as reader:
             yield self._now()
-            while (news := await reader.next(HEARTBEAT_S)) is not None:
-                if not await self._still_admitted(request):
+            checks = 0
+            while (news := await reader.next(CHECK_S)) is not None:
+                if not await self._service.still_valid(request.scope):
                     return
-                yield self._now() if news == NOTHING else self._change_event(reader, news)
-
-    async def _still_admitted(self, request: Request) -> bool:
-        """Is the reader's key or session still valid?"""
-        try:
-            await self._service.admit(request.scope)
-        except (CadenzaError, Refusal):
-            return False
-        return True
+                checks = checks + 1 if news == NOTHING else 0
+                if news != NOTHING:
+                    yield self._change_event(reader, news)
+                elif checks % HEARTBEATS == 0:
+                    yield self._now()
 
     def _now(self) -> bytes:
         return _event("now", clocks(self._dependencies))

@@ -1,5 +1,8 @@
 """`/v1/session`: log in, show the session, log out."""
 
+from datetime import datetime
+from functools import partial
+
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.requests import Request
@@ -11,11 +14,13 @@ from cadenza.operations.access import sessions
 from cadenza.operations.access.sessions import NewSession
 from cadenza.surfaces.dashboard import cookies
 from cadenza.surfaces.dashboard.responses import as_endpoint, clocks
-from cadenza.surfaces.http.auth import Authenticator, unauthorized
+from cadenza.surfaces.http.auth import Authenticator, address_of, unauthorized
 from cadenza.surfaces.http.request import body_of, json_arguments, refuse_body
 from cadenza.surfaces.http.response import JSON_TYPE, RawResponse
 
 PATH = "/v1/session"
+LARGEST_LOGIN = 4_096
+"""Bytes of a body with a key or code: whoever sends it is not known yet."""
 
 
 class Credentials(BaseModel):
@@ -34,12 +39,31 @@ class Credentials(BaseModel):
         return self
 
 
+MOST_RECORDED = 10
+"""Failed logins in a minute that each process records; a flood of them must not fill the audit."""
+
+
+class RecordedFailures:
+    """Counts the failed logins of this minute that were recorded."""
+
+    def __init__(self) -> None:
+        self._minute, self._count = 0, 0
+
+    def may_record(self, now: datetime) -> bool:
+        """Whether one more is recorded."""
+        minute = int(now.timestamp() // 60)
+        self._count = self._count + 1 if minute == self._minute else 1
+        self._minute = minute
+        return self._count <= MOST_RECORDED
+
+
 class Login:
     """The routes of sessions."""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
         self._dependencies = authenticator.application.dependencies
+        self._recorded = RecordedFailures()
 
     def routes(self) -> list[Route]:
         """Its routes, one for each method."""
@@ -47,19 +71,21 @@ class Login:
         return [Route(PATH, as_endpoint(answer), methods=[method]) for method, answer in methods.items()]
 
     async def _log_in(self, request: Request) -> RawResponse:
-        wait = self._authenticator.lockout(request.scope)
-        if wait is not None:
-            raise wait
-        given = _credentials(json_arguments(request.scope, await body_of(request.scope, request.receive)))
-        if given.key is not None:
-            entered = await sessions.log_in_by_key(self._dependencies, given.key)
-        else:
-            entered = await sessions.log_in_by_code(self._dependencies, given.code or "")
+        body = await body_of(request.scope, request.receive, largest=LARGEST_LOGIN)
+        given = _credentials(json_arguments(request.scope, body))
+        look_up = partial(self._enter, given, address_of(request.scope))
+        entered = await self._authenticator.check(request.scope, look_up)
         if entered is None:
-            self._authenticator.note_failure(request.scope)
-            field = "key" if given.key is not None else "code"
+            field = "key" if given.key else "code"
             raise InvalidRequest(REFUSED[field], field)
         return self._session_response(entered, request, new=True)
+
+    async def _enter(self, given: Credentials, address: str) -> NewSession | None:
+        log_in = sessions.log_in_by_key if given.key else sessions.log_in_by_code
+        entered = await log_in(self._dependencies, given.key or given.code or "", address)
+        if entered is None and self._recorded.may_record(self._dependencies.system_now()):
+            await sessions.record_failed_login(self._dependencies, key=given.key, address=address)
+        return entered
 
     async def _show(self, request: Request) -> RawResponse:
         refuse_body(request.scope)

@@ -1,36 +1,38 @@
 """The ASGI application: operations under `/v1`, dashboard, MCP, sockets and public pages."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
+from anyio.lowlevel import checkpoint
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Lifespan
+from starlette.types import ASGIApp, Lifespan
 
 from cadenza.operations.agents.socket_users import SocketUsers
 from cadenza.operations.application import Application
 from cadenza.operations.monitoring.live_changes import LiveChanges
-from cadenza.operations.operation import AnyOperation
+from cadenza.operations.operation import RANK_HEADER, AnyOperation
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.dashboard.events import Events
 from cadenza.surfaces.dashboard.login import Login
 from cadenza.surfaces.dashboard.pages import Dashboard
-from cadenza.surfaces.http import openapi
 from cadenza.surfaces.http.auth import Authenticator
+from cadenza.surfaces.http.documents import openapi
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import Metrics
-from cadenza.surfaces.http.middleware import RequestMiddleware
+from cadenza.surfaces.http.middleware import Active, RequestMiddleware
 from cadenza.surfaces.http.pages import Health, Pages, llms_text, not_found_page, wants_a_page
 from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, NOT_FOUND, Refusal, describe_problem
 from cadenza.surfaces.http.response import problem_response
-from cadenza.surfaces.http.routing import OperationRoutes
-from cadenza.surfaces.http.service import RANK_HEADER, RateLimit, Service
+from cadenza.surfaces.http.routing import OperationRouter
+from cadenza.surfaces.http.service import RateLimit, Service
 from cadenza.surfaces.mcp import http as mcp
 from cadenza.surfaces.websocket.app import SocketApp
 from cadenza.surfaces.websocket.limits import SocketLimits
@@ -47,6 +49,8 @@ class ApiOptions:
     """Counts a caller's requests."""
     alive: Callable[[], bool] = lambda: True
     """Whether the process is alive."""
+    active: Active = nullcontext
+    """Entered for as long as a request is worked on."""
     cors_origins: Sequence[str] = ()
     metrics: Metrics = field(default_factory=Metrics)
     sockets: SocketLimits = SocketLimits()
@@ -72,9 +76,8 @@ def http_app(
         limits=options.sockets,
     )
     options.metrics.count_sockets(sockets.count)
-    app = Starlette(
+    app = HttpApp(
         routes=[
-            OperationRoutes(operations, service),
             *pages.routes(),
             *Login(authenticator).routes(),
             *Events(service, live_changes).routes(),
@@ -84,8 +87,14 @@ def http_app(
         ],
         lifespan=_lifespan(agents.lifespan, sockets.lifespan),
         middleware=[
-            Middleware(RequestMiddleware, dependencies=application.dependencies, metrics=options.metrics),
+            Middleware(
+                RequestMiddleware,
+                dependencies=application.dependencies,
+                metrics=options.metrics,
+                active=options.active,
+            ),
             *([_cors(options.cors_origins)] if options.cors_origins else []),
+            Middleware(OperationRouter, operations=operations, service=service),
         ],
         exception_handlers={HTTPException: _refused},
     )
@@ -94,11 +103,23 @@ def http_app(
     return app
 
 
+class HttpApp(Starlette):
+    """Starlette without the layer that answers unexpected errors: `RequestMiddleware` does, for all."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The layers from the outermost to the routes."""
+        app: ASGIApp = ExceptionMiddleware(self.router, handlers=self.exception_handlers)
+        for layer, arguments, options in reversed(self.user_middleware):
+            app = layer(app, *arguments, **options)
+        return app
+
+
 def _lifespan(*spans: Callable[[], AbstractAsyncContextManager[None]]) -> Lifespan[Starlette]:
     """Run all background work from the start of the application to its end."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await checkpoint()  # It loads the library that serves files now, and not during the first request.
         async with AsyncExitStack() as stack:
             for span in spans:
                 await stack.enter_async_context(span())

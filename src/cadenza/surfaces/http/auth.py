@@ -1,7 +1,11 @@
-"""Authentication: bearer keys, session cookies, and a lockout after wrong keys."""
+"""Authentication: bearer keys, session cookies, and a throttle on wrong ones."""
 
+import asyncio
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
 
 from starlette.types import Scope
 
@@ -13,31 +17,41 @@ from cadenza.surfaces.http.problems import NOT_ALLOWED, TOO_MANY, UNAUTHORIZED, 
 from cadenza.surfaces.http.request import single_header
 
 SCHEME = "bearer"
-LOCKOUT = timedelta(minutes=1)
+COUNTED_FOR = timedelta(minutes=1)
 MOST_FAILURES = 30
-"""Wrong keys that one address may send before it is locked out for a while."""
+"""Wrong keys of one address in a minute; those after them are answered with 429."""
+MOST_CHECKS = 2
+"""How many keys of addresses above the limit are looked up at a time, so that they cannot crowd the store."""
 MOST_ADDRESSES = 10_000
 LONGEST_KEY = 200
+TOO_MANY_WRONG = "There were too many wrong keys from this address; wait a while."
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 CSRF = b"x-csrf-token"
+
+
+Found = TypeVar("Found")
 
 
 class Failures:
     """Recent wrong keys by address."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
         self._seen: OrderedDict[str, tuple[datetime, int]] = OrderedDict()
 
-    def wait_s(self, address: str, now: datetime) -> int | None:
-        """For how many seconds an address is still locked out; None if it is not."""
-        began, count = self._seen.get(address, (now, 0))
-        left = began + LOCKOUT - now
+    def wait_s(self, address: str) -> int | None:
+        """For how many seconds an address stays above the limit; None if it is not."""
+        if address not in self._seen:
+            return None
+        began, count = self._seen[address]
+        left = began + COUNTED_FOR - self._now()
         return int(left.total_seconds()) + 1 if count >= MOST_FAILURES and left > timedelta() else None
 
-    def note(self, address: str, now: datetime) -> None:
+    def note(self, address: str) -> None:
         """Count one more."""
+        now = self._now()
         began, count = self._seen.get(address, (now, 0))
-        if now - began >= LOCKOUT:
+        if now - began >= COUNTED_FOR:
             began, count = now, 0
         self._seen[address] = (began, count + 1)
         self._seen.move_to_end(address)
@@ -50,26 +64,40 @@ class Authenticator:
 
     def __init__(self, application: Application) -> None:
         self.application = application
-        self._failures = Failures()
+        self._failures = Failures(application.dependencies.system_now)
+        self._few_at_a_time = asyncio.Semaphore(MOST_CHECKS)
 
     async def caller(self, scope: Scope) -> tuple[Caller, str]:
         """The caller, and the key or session secret that they sent."""
-        secret = cookies.session_secret(scope)
-        if secret is not None and single_header(scope, b"authorization") is None:
+        shown = single_header(scope, b"authorization")
+        secret = cookies.session_secret(scope) if shown is None else None
+        if secret is not None:
             return await self._in_session(scope, secret), secret
-        token = bearer(scope)
-        dependencies = self.application.dependencies
-        known = dependencies.caller_cache.get(token, dependencies.clock.now())
-        if known is not None:
-            return known, token
-        wait = self.lockout(scope)
-        if wait is not None:
-            raise wait
-        caller = await self.application.authenticate(token)
+        token = bearer(shown)
+        caller = await self.check(scope, partial(self.application.authenticate, token))
         if caller is None:
-            self.note_failure(scope)
             raise unauthorized("This key is invalid, expired or deleted.", error="invalid_token")
         return caller, token
+
+    async def check(self, scope: Scope, look_up: Callable[[], Awaitable[Found | None]]) -> Found | None:
+        """What the key, token or code of a request opens; None if nothing, or 429 after too many such.
+
+        One that is right is never refused for wrong ones of the same address: it may only wait
+        until a few others were looked up.
+        """
+        address = address_of(scope)
+        if self._failures.wait_s(address) is None:
+            found = await look_up()
+        else:
+            async with self._few_at_a_time:
+                found = await look_up()
+        if found is not None:
+            return found
+        wait = self._failures.wait_s(address)
+        if wait is not None:
+            raise Refusal(TOO_MANY, TOO_MANY_WRONG, {"Retry-After": str(wait)})
+        self._failures.note(address)
+        return None
 
     async def _in_session(self, scope: Scope, secret: str) -> Caller:
         caller = await authenticate_session(self.application.dependencies, secret)
@@ -84,26 +112,14 @@ class Authenticator:
         if not csrf_matches(secret, single_header(scope, CSRF)):
             raise Refusal(NOT_ALLOWED, "A write by cookie must show the session's token as X-Csrf-Token.")
 
-    def lockout(self, scope: Scope) -> Refusal | None:
-        """The refusal of an address that is locked out; None if it is not."""
-        wait = self._failures.wait_s(_address(scope), self.application.dependencies.system_now())
-        if wait is None:
-            return None
-        detail = "There were too many wrong keys from this address; wait a while."
-        return Refusal(TOO_MANY, detail, {"Retry-After": str(wait)})
 
-    def note_failure(self, scope: Scope) -> None:
-        """Count a wrong key of an address."""
-        self._failures.note(_address(scope), self.application.dependencies.system_now())
-
-
-def _address(scope: Scope) -> str:
+def address_of(scope: Scope) -> str:
+    """The address from which a request came."""
     return str((scope.get("client") or ("",))[0])
 
 
-def bearer(scope: Scope) -> str:
-    """The bearer key of a request."""
-    shown = single_header(scope, b"authorization")
+def bearer(shown: str | None) -> str:
+    """The bearer key in the header `Authorization`."""
     if shown is None:
         raise unauthorized("Send a key: Authorization: Bearer cad_….")
     scheme, _, token = shown.partition(" ")

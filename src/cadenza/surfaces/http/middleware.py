@@ -1,26 +1,37 @@
 """The outermost middleware: request ids, response headers, request metrics, unexpected errors."""
 
+from asyncio import CancelledError
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from time import perf_counter
 from traceback import format_exc
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cadenza.domain.errors import Unavailable
 from cadenza.operations.context import Dependencies
 from cadenza.surfaces.http.metrics import Metrics
-from cadenza.surfaces.http.problems import unexpected
+from cadenza.surfaces.http.problems import describe_problem, unexpected
 from cadenza.surfaces.http.request import request_id_of
 from cadenza.surfaces.http.response import RawHeaders, problem_response, protection
 
+Active = Callable[[], AbstractContextManager[object]]
+PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Requests of monitoring, which come all the time and change nothing."""
 DISCONNECTED = 499
 """The status that is counted when the client has disconnected."""
+ENDING = Unavailable("This server is ending, and could not wait for the answer; send the request again.")
 
 
 class RequestMiddleware:
     """Wraps the whole application."""
 
-    def __init__(self, app: ASGIApp, *, dependencies: Dependencies, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, *, dependencies: Dependencies, metrics: Metrics, active: Active = nullcontext
+    ) -> None:
         self._app = app
+        self._active = active
         self._ids = dependencies.ids
         self._log = dependencies.log
         self._metrics = metrics
@@ -28,15 +39,38 @@ class RequestMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._app(scope, self._noted(receive), send)
             return
+        with ExitStack() as activity:
+            if scope["path"] not in PROBES:
+                activity.enter_context(self._active())
+            await self._serve(scope, receive, send, activity)
+
+    def _noted(self, receive: Receive) -> Receive:
+        """What a socket receives, noted as activity; who leaves asks for nothing."""
+
+        async def noted() -> Message:
+            message = await receive()
+            if message["type"] != "websocket.disconnect":
+                with self._active():
+                    pass
+            return message
+
+        return noted
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, activity: ExitStack) -> None:
+        """Serve one request; it is worked on until its response begins, as a stream may never end."""
         began = perf_counter()
         request_id = scope["cadenza.request_id"] = request_id_of(scope) or self._ids.new()
-        sender = _ResponseSender(send, [*protection(scope["path"]), (b"x-request-id", request_id.encode())])
+        extra = [*protection(scope["path"]), (b"x-request-id", request_id.encode())]
+        sender = _ResponseSender(send, extra, activity)
         try:
             await self._app(scope, receive, sender)
         except ClientDisconnect:
             sender.status = sender.status or DISCONNECTED
+        except CancelledError:  # The grace for requests in progress is over, and the process ends.
+            if not sender.status:
+                await problem_response(describe_problem(ENDING, request_id)).send(scope, sender)
         except Exception as problem:  # noqa: BLE001 - whatever it is, it must not reach the caller
             self._log_error(scope, problem)
             if not sender.status:
@@ -64,13 +98,15 @@ class RequestMiddleware:
 class _ResponseSender:
     """Sends a response with the headers that every response has, and remembers its status."""
 
-    def __init__(self, send: Send, extra: RawHeaders) -> None:
+    def __init__(self, send: Send, extra: RawHeaders, activity: ExitStack) -> None:
         self._send = send
         self._extra = extra
+        self._activity = activity
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            self._activity.close()
             message["headers"] = [*message.get("headers", ()), *self._extra]
         await self._send(message)

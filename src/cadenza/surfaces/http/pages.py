@@ -1,9 +1,11 @@
 """Public pages: health, metrics, OpenAPI, llms.txt, and the problem types."""
 
+from asyncio import to_thread
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import cached_property
 from html import escape
+from re import compile as pattern
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -15,8 +17,8 @@ from cadenza.domain.errors import Unavailable
 from cadenza.domain.validation import iso
 from cadenza.operations.context import Dependencies
 from cadenza.operations.operation import AnyOperation, Route
-from cadenza.surfaces.http import docs_page
-from cadenza.surfaces.http.components import Schema
+from cadenza.surfaces.http.documents import docs_page
+from cadenza.surfaces.http.documents.components import Schema
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import MEDIA_TYPE, Metrics
 from cadenza.surfaces.http.problems import KINDS, NOT_FOUND, TYPES
@@ -24,6 +26,7 @@ from cadenza.surfaces.http.problems import KINDS, NOT_FOUND, TYPES
 REMEMBERED = timedelta(seconds=1)
 OK, UNAVAILABLE = 200, 503
 LONGEST_PATH = 200
+QUALITY = pattern(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 
 
 class Health:
@@ -40,7 +43,7 @@ class Health:
         return _answer("ok" if self._alive() else "hangs", now=iso(self._clock.now()))
 
     async def readyz(self, _: Request) -> JSONResponse:
-        """Is the process alive, and does its store answer?"""
+        """Is the process alive, and does its store answer and take changes?"""
         if not self._alive():
             return _answer("hangs")
         now = self._clock.now()
@@ -50,7 +53,7 @@ class Health:
 
     async def _check_store(self) -> str:
         try:
-            await self._store.endpoints.next_due()
+            await self._store.health.check()
         except Unavailable as problem:
             return problem.message
         return "ok"
@@ -61,7 +64,10 @@ def _answer(status: str, **more: str) -> JSONResponse:
 
 
 class Pages:
-    """Public pages; the documents are built on the first request, because they would slow down the start."""
+    """Public pages; the documents are built on the first request, because they would slow down the start.
+
+    That takes a while, so it is done in a thread.
+    """
 
     def __init__(
         self, *, document: Callable[[], Schema], llms: Callable[[], str], metrics: Metrics, health: Health
@@ -93,10 +99,10 @@ class Pages:
         return self._llms()
 
     async def _openapi(self, _: Request) -> Response:
-        return Response(self._openapi_json, media_type="application/json")
+        return Response(await to_thread(lambda: self._openapi_json), media_type="application/json")
 
     async def _llms_page(self, _: Request) -> Response:
-        return PlainTextResponse(self._llms_text)
+        return PlainTextResponse(await to_thread(lambda: self._llms_text))
 
     async def _metrics_page(self, _: Request) -> Response:
         return Response(self._metrics.to_text(), media_type=MEDIA_TYPE)
@@ -121,8 +127,21 @@ NOT_FOUND_PAGE = """<!doctype html>
 
 
 def wants_a_page(request: Request) -> bool:
-    """Whether a browser asks, to show the answer to somebody."""
-    return request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("accept", "")
+    """Whether a browser asks, to show the answer to somebody: it names HTML, and likes JSON no better."""
+    liked = _qualities(request.headers.get("accept", ""))
+    page, any_type = liked.get("text/html", 0.0), liked.get("*/*", 0.0)
+    other = liked.get("application/json", liked.get("application/*", any_type))
+    return request.method in {"GET", "HEAD"} and page > 0 and page >= other
+
+
+def _qualities(accept: str) -> dict[str, float]:
+    """The media types of an Accept header, and how much each is liked; what cannot be read is not."""
+    found = {}
+    for one in accept.lower().split(","):
+        media_type, *parameters = (part.strip() for part in one.split(";"))
+        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        found[media_type] = float(quality) if QUALITY.fullmatch(quality) else 0.0
+    return found
 
 
 def not_found_page(request: Request) -> Response:

@@ -13,8 +13,11 @@ from cadenza.domain.errors import (
     LimitReached,
     NotAllowed,
     NotFound,
+    TooOften,
     Unavailable,
 )
+from cadenza.domain.wording import name_operations
+from cadenza.operations.table import BY_NAME
 
 MEDIA_TYPE = "application/problem+json"
 TYPES = "/problems/"
@@ -69,6 +72,7 @@ ERRORS: dict[type[CadenzaError], Kind] = {
     NotAllowed: NOT_ALLOWED,
     LimitReached: LIMIT_REACHED,
     Unavailable: UNAVAILABLE,
+    TooOften: TOO_MANY,
 }
 
 
@@ -110,14 +114,22 @@ def unexpected(request_id: str) -> ProblemDetails:
 
 
 def problem_json(kind: Kind, detail: str, request_id: str, faults: Sequence[Fault] = ()) -> bytes:
-    """A problem as JSON."""
+    """A problem as JSON, in which operations are named by their routes."""
     return orjson.dumps(
         {
             "type": kind.type,
             "title": kind.title,
             "status": kind.status,
-            "detail": detail,
-            "errors": [{"field": fault.field, "message": fault.message} for fault in faults],
+            "detail": name_operations(detail, _route_of),
+            "errors": [
+                {"field": fault.field, "message": name_operations(fault.message, _route_of)}
+                for fault in faults
+            ],
             "request_id": request_id,
         }
     )
+
+
+def _route_of(operation: str) -> str | None:
+    found = BY_NAME.get(operation)
+    return None if found is None or found.route is None else str(found.route)

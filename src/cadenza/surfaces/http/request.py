@@ -1,9 +1,10 @@
 """Request parsing: headers, query and JSON body become one mapping of arguments."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from re import compile as pattern
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import orjson
@@ -11,17 +12,20 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.json_values import unreadable_json
+from cadenza.domain.json_values import certainly_more_values, too_much_json, unreadable_json
 from cadenza.operations.operation import AnyOperation
 from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, WRONG_MEDIA_TYPE, Refusal
 
 LARGEST_BODY = 1 << 20
+MOST_VALUES = 10_000
+MOST_VALUES_IN_BULK = 100_000
 MOST_PARAMETERS = 100
 WHOLE = pattern(r"-?[0-9]{1,18}")
 JSON = pattern(r"application/json(\s*;\s*charset\s*=\s*\"?utf-?8\"?)?\s*")
 A_REQUEST_ID = pattern(rb"[A-Za-z0-9._:-]{1,64}")
 FLAGS = {"true": True, "false": False}
 
+Result = TypeVar("Result")
 Texts = list[str]
 Reading = Callable[[str, Texts], Any]
 
@@ -42,11 +46,11 @@ def request_id_of(scope: Scope) -> str | None:
     return None
 
 
-async def body_of(scope: Scope, receive: Receive) -> bytes:
+async def body_of(scope: Scope, receive: Receive, *, largest: int = LARGEST_BODY) -> bytes:
     """The whole body, up to the size limit."""
     declared = single_header(scope, b"content-length")
-    if declared is not None and int(declared) > LARGEST_BODY:
-        raise _too_large()
+    if declared is not None and int(declared) > largest:
+        raise _too_large(largest)
     parts: list[bytes] = []
     size, more = 0, True
     while more:
@@ -55,14 +59,33 @@ async def body_of(scope: Scope, receive: Receive) -> bytes:
             raise ClientDisconnect
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > LARGEST_BODY:
-            raise _too_large()
+        if size > largest:
+            raise _too_large(largest)
         more = message.get("more_body", False)
     return b"".join(parts)
 
 
-def _too_large() -> Refusal:
-    detail = f"The body may have {LARGEST_BODY:,} bytes, and has more."
+async def unless_disconnected(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
+    """The result of some work for a request whose body was read; it ends if the client disconnects."""
+    working, leaving = asyncio.create_task(work), asyncio.create_task(_disconnected(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _too_large(largest: int) -> Refusal:
+    detail = f"The body may have {largest:,} bytes, and has more."
     return Refusal(TOO_LARGE, detail, {"Connection": "close"})
 
 
@@ -73,15 +96,15 @@ def refuse_body(scope: Scope) -> None:
             raise Refusal(BAD_REQUEST, "This takes no body.", {"Connection": "close"})
 
 
-def json_arguments(scope: Scope, body: bytes) -> dict[str, Any]:
-    """The arguments of a JSON body; without a body there are none."""
+def json_arguments(scope: Scope, body: bytes, *, most: int = MOST_VALUES) -> dict[str, Any]:
+    """The arguments of a JSON body with at most so many values; without a body there are none."""
     if not body:
         return {}
     media_type = single_header(scope, b"content-type") or ""
     if not JSON.fullmatch(media_type.lower().strip()):
         raise Refusal(WRONG_MEDIA_TYPE, "The body must be application/json in UTF-8, and say so.")
     try:
-        words = orjson.loads(body)
+        words = parsed_body(body, most=most)
     except orjson.JSONDecodeError as problem:
         raise Refusal(
             BAD_REQUEST, f"The body cannot be read: {unreadable_json(problem)}, or not in UTF-8."
@@ -89,6 +112,24 @@ def json_arguments(scope: Scope, body: bytes) -> dict[str, Any]:
     if not isinstance(words, dict):
         raise InvalidRequest("The body must be a JSON object.", "body")
     return words
+
+
+def parsed_body(body: bytes, *, most: int = MOST_VALUES) -> Any:
+    """The value of a JSON body; refused if it has too many values or levels.
+
+    To build, check or describe them would hold up everybody. JSONDecodeError if it is no JSON.
+    """
+    if certainly_more_values(body, most=most):
+        raise _excess(f"{most:,} values")
+    words = orjson.loads(body)
+    excess = too_much_json(body, words, most=most)
+    if excess is not None:
+        raise _excess(excess)
+    return words
+
+
+def _excess(excess: str) -> Refusal:
+    return Refusal(TOO_LARGE, f"The body may have {excess}, and has more.")
 
 
 class QueryReader:

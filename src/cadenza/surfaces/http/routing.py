@@ -1,11 +1,10 @@
 """The table of operations as a tree of paths."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
-from starlette.routing import BaseRoute, Match, NoMatchFound
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cadenza.operations.operation import NO_CONTENT, AnyOperation
 from cadenza.surfaces.http.problems import WRONG_METHOD, Refusal, describe_problem
@@ -60,13 +59,18 @@ class Branch:
                 yield place, {name: part, **values}
 
 
-class OperationRoutes(BaseRoute):
-    """All operations with a route, found by the parts of the path as they were sent.
+NOWHERE: tuple[Branch, dict[str, str]] = (Branch(), {})
 
-    Each part is decoded by itself: an escaped slash in an id cannot reach another operation.
+
+class OperationRouter:
+    """Serves all operations with a route; the application behind it gets every other request.
+
+    An operation is found by the parts of the path as they were sent. Each part is decoded by
+    itself: an escaped slash in an id cannot reach another operation.
     """
 
-    def __init__(self, operations: tuple[AnyOperation, ...], service: Service) -> None:
+    def __init__(self, app: ASGIApp, *, operations: tuple[AnyOperation, ...], service: Service) -> None:
+        self._app = app
         self._root = Branch()
         for operation in operations:
             if operation.route is not None:
@@ -74,47 +78,41 @@ class OperationRoutes(BaseRoute):
                 place = self._root.grow(route.path.split("/")[1:])
                 place.here[route.method] = ServedOperation(operation, route, service)
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Find the operation of a path."""
-        parts = _parts(scope)
-        if scope["type"] != "http" or parts is None:
-            return Match.NONE, {}
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        found = self._root.first(parts)
-        if found is not None and method in found[0].here:
-            return Match.FULL, {"path_params": found[1], "cadenza.served": found[0].here[method]}
-        return self._look(parts, method)
-
-    def _look(self, parts: list[str], method: str) -> tuple[Match, Scope]:
-        """Try all matching nodes, because a fixed part may also be an id."""
-        allowed: list[str] = []
-        for place, values in self._root.places(parts):
-            if method in place.here:
-                return Match.FULL, {"path_params": values, "cadenza.served": place.here[method]}
-            allowed = allowed or list(place.here)
-        return (Match.FULL, {"cadenza.allowed": allowed}) if allowed else (Match.NONE, {})
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the operation that was found."""
-        served: ServedOperation | None = scope.get("cadenza.served")
-        if served is not None:
-            scope["cadenza.operation"] = served.operation.name
-            await served.serve(scope, receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        parts = _parts(scope) if scope["type"] == "http" else None
+        if parts is None:
+            await self._app(scope, receive, send)
             return
-        allow = ", ".join(_methods(scope["cadenza.allowed"]))
-        if scope["method"] == "OPTIONS":
-            response = RawResponse(NO_CONTENT, [(b"allow", allow.encode())])
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        place, values = self._root.first(parts) or NOWHERE
+        if method not in place.here:
+            place, values = self._look(parts, method)
+        if method in place.here:
+            await place.here[method].serve(scope, receive, send, values=values)
+        elif place.here:
+            await _refuse_method(scope, send, place.here)
         else:
-            refusal = Refusal(WRONG_METHOD, f"Here one can {allow}.", {"Allow": allow})
-            response = problem_response(describe_problem(refusal, scope["cadenza.request_id"]))
-        await response.send(scope, send)
+            await self._app(scope, receive, send)
 
-    def url_path_for(self, name: str, /, **path_params: object) -> None:  # type: ignore[override]
-        """Routes have no names here, so there is nothing to look up."""
-        raise NoMatchFound(name, path_params)
+    def _look(self, parts: list[str], method: str) -> tuple[Branch, dict[str, str]]:
+        """Try all matching nodes, because a fixed part may also be an id."""
+        found = [place for place in self._root.places(parts) if place[0].here]
+        return next((place for place in found if method in place[0].here), [*found, NOWHERE][0])
 
 
-def _methods(allowed: list[str]) -> list[str]:
+async def _refuse_method(scope: Scope, send: Send, allowed: Iterable[str]) -> None:
+    """Say what one can do with a path."""
+    allow = ", ".join(_methods(allowed))
+    if scope["method"] == "OPTIONS":
+        response = RawResponse(NO_CONTENT, [(b"allow", allow.encode())])
+    else:
+        refusal = Refusal(WRONG_METHOD, f"Here one can {allow}.", {"Allow": allow})
+        response = problem_response(describe_problem(refusal, scope["cadenza.request_id"]))
+    await response.send(scope, send)
+
+
+def _methods(allowed: Iterable[str]) -> list[str]:
     return sorted({*allowed, "OPTIONS", *(["HEAD"] if "GET" in allowed else [])})
 
 
@@ -123,6 +121,7 @@ def _parts(scope: Scope) -> list[str] | None:
     raw: bytes | None = scope.get("raw_path")
     path = quote(scope["path"]) if raw is None else raw.decode("latin-1").partition("?")[0]
     try:
-        return [unquote(part, errors="strict") if "%" in part else part for part in path.split("/")[1:]]
+        parts = path.split("/")[1:]
+        return [unquote(part, errors="strict") for part in parts] if "%" in path else parts
     except UnicodeDecodeError:
         return None

@@ -3,12 +3,17 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
-from cadenza.domain.access.key import Caller
-from cadenza.domain.errors import NotAllowed
-from cadenza.domain.scheduling.hint import Rank, lowered
-from cadenza.operations.application import Application
-from cadenza.operations.operation import AnyOperation
+import orjson
 
+from cadenza.domain.access.key import Caller, Surface
+from cadenza.domain.errors import InvalidRequest, NotAllowed
+from cadenza.domain.scheduling.hint import Rank, lowered
+from cadenza.operations.application import Application, in_turn
+from cadenza.operations.operation import AnyOperation
+from cadenza.operations.table import BY_NAME
+
+LONGEST_ANSWER = 1 << 19
+"""To pass on a longer one would hold up everybody, and no model would read it."""
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Carry out an operation by its name, and answer with its view as JSON values."""
 
@@ -30,11 +35,15 @@ class McpCaller(NamedTuple):
 
 def application_caller(application: Application, caller: Caller, *, remedy: str) -> McpCaller:
     """A caller of an application in this process; what it steers has the rank of a model."""
-    model = caller._replace(origin=lowered(caller.origin, Rank.LLM))
+    model = caller._replace(origin=lowered(caller.origin, Rank.LLM), surface=Surface.MCP)
 
     async def ask(name: str, arguments: Mapping[str, Any]) -> Any:
         view = await application.ask(name, arguments, model)
-        return view.model_dump(mode="json")
+        text = await in_turn(BY_NAME[name], view.__pydantic_serializer__.to_json, view)
+        if len(text) > LONGEST_ANSWER:
+            message = f"The answer has {len(text):,} bytes, and may have {LONGEST_ANSWER:,}: ask for less."
+            raise InvalidRequest(message)
+        return orjson.loads(text)
 
     return McpCaller(caller, ask, remedy)
 

@@ -5,14 +5,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+import orjson
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.operations.application import Application
 from cadenza.surfaces.http.problems import NOT_ALLOWED, WRONG_METHOD, Refusal, describe_problem
-from cadenza.surfaces.http.request import LARGEST_BODY, single_header
+from cadenza.surfaces.http.request import LARGEST_BODY, body_of, parsed_body, single_header
 from cadenza.surfaces.http.response import problem_response
 from cadenza.surfaces.mcp.caller import EXTRA, McpCaller, application_caller, missing_extra
 
@@ -27,6 +28,22 @@ REMEDY = "ask for a key that has it"
 
 Authenticate = Callable[[Scope], Awaitable[tuple[Caller, str]]]
 """The caller and their key; Refusal without a valid key or above the rate limit."""
+
+
+def _check_size(body: bytes) -> None:
+    """Refuse a body with too many values; one that is no JSON is for the library to answer."""
+    with suppress(orjson.JSONDecodeError):
+        parsed_body(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A way to receive a body that was read already, and then whatever comes after it."""
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def received() -> Message:
+        return next(messages, None) or await receive()
+
+    return received
 
 
 class McpEndpoint:
@@ -57,12 +74,14 @@ class McpEndpoint:
         try:
             self._check(scope)
             caller, _ = await self._authenticate(scope)
+            body = await body_of(scope, receive)
+            _check_size(body)
             within = await self._within()
         except (CadenzaError, Refusal) as problem:
             await problem_response(describe_problem(problem, scope["cadenza.request_id"])).send(scope, send)
             return
         scope[MCP_CALLER] = application_caller(self._application, caller, remedy=REMEDY)
-        await within(scope, receive, send)
+        await within(scope, _again(body, receive), send)
 
     def _check(self, scope: Scope) -> None:
         """Only POST, and only from allowed origins.

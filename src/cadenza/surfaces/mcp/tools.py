@@ -47,7 +47,7 @@ def tool(name: str) -> Tool:
     """A tool as agents see it. Its input schema is the operation's own object, which a check would copy."""
     operation, route = OFFERED[name]
     answer = operation.view.model_json_schema(mode="serialization")
-    reads = operation.scope is Scope.READ
+    reads = not operation.writes
     foreign = holds_target_response(answer)
     return Tool.model_construct(
         name=name,
@@ -81,7 +81,7 @@ def _takes_away(operation: AnyOperation, route: Route) -> bool:
     """Does it overwrite or delete something? Creating does not, nor does steering, which can be undone."""
     if route.method == "DELETE":
         return True
-    return operation.scope not in (Scope.READ, Scope.STEER) and route.status != CREATED
+    return operation.writes and operation.scope is not Scope.STEER and route.status != CREATED
 
 
 async def call(mcp_caller: McpCaller, request: CallToolRequestParams) -> CallToolResult:

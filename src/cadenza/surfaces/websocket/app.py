@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
@@ -23,7 +24,7 @@ from cadenza.surfaces.websocket.connection import (
     SocketConnection,
 )
 from cadenza.surfaces.websocket.frames import HelloFrame, MessageFrame
-from cadenza.surfaces.websocket.limits import SocketLimits
+from cadenza.surfaces.websocket.limits import SocketLimits, WaitingClients
 from cadenza.surfaces.websocket.registry import SocketRegistry
 from cadenza.surfaces.websocket.user_socket import SharedSockets, UserSocket
 
@@ -49,9 +50,11 @@ class SocketApp:
         self._rate_limit = rate_limit
         self._limits = limits
         self._tasks = BackgroundTasks(dependencies.log.warning)
-        self._shared = SharedSockets(limits, self._answer_message, self._tasks, Counter())
-        self._waiting = 0
-        self.registry = SocketRegistry(self._socket_users, limits.per_user)
+        self._clients = WaitingClients(limits.waiting)
+        self.registry = SocketRegistry(self._socket_users, limits)
+        self._shared = SharedSockets(
+            limits, self._answer_message, self.registry.admits, self._tasks, unanswered=Counter()
+        )
 
     def routes(self) -> list[WebSocketRoute]:
         """Its route."""
@@ -109,27 +112,20 @@ class SocketApp:
             await socket.run()
 
     async def _hello(self, connection: SocketConnection) -> HelloFrame:
-        if self._waiting >= self._limits.waiting:
-            raise Refusal(TOO_MANY, "Too many clients are connecting; come again in a moment.")
-        self._waiting += 1
         try:
-            async with asyncio.timeout(self._limits.hello_s):
-                hello = frames.read(await connection.receive(), self._limits.frame_bytes)
+            with self._clients.waiting(connection):
+                async with asyncio.timeout(self._limits.hello_s):
+                    hello = frames.read(await connection.receive(), self._limits.frame_bytes)
         except TimeoutError:
             raise unauthorized(FIRST_A_HELLO) from None
-        finally:
-            self._waiting -= 1
         if not isinstance(hello, HelloFrame):
             raise InvalidRequest(FIRST_A_HELLO, "type")
         return hello
 
     async def _authenticate(self, hello: HelloFrame, scope: Scope) -> SocketUser:
-        wait = self._authenticator.lockout(scope)
-        if wait is not None:
-            raise wait
-        socket_user = await self._socket_users.authenticate(hello.token, hello.user_id)
+        look_up = partial(self._socket_users.authenticate, hello.token, hello.user_id)
+        socket_user = await self._authenticator.check(scope, look_up)
         if socket_user is None:
-            self._authenticator.note_failure(scope)
             raise unauthorized("This token is invalid, expired or deleted.")
         await check_rate(self._rate_limit, socket_user.caller)
         return socket_user

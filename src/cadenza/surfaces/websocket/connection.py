@@ -4,14 +4,20 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from traceback import format_exception
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.types import Receive, Scope, Send
 
 CLOSE_NOW = "cadenza.close_now"
 """The key in the ASGI scope under which a server offers to close without waiting for the client."""
 
-CloseNow = Callable[[int, str], None]
+
+class CloseNow(Protocol):
+    """Closes a connection without waiting for the client to read."""
+
+    def __call__(self, code: int, reason: str, *, at_once: bool = False) -> None:
+        """Close; `at_once` also without waiting for the client to close."""
+        ...
 
 
 class Disconnected(Exception):
@@ -28,6 +34,7 @@ class CloseSocket(Exception):
 
 
 TRY_LATER, GOING_AWAY, UNEXPECTED, POLICY, NOT_ADMITTED = 1013, 1001, 1011, 1008, 4401
+DELETED_KEY = (NOT_ADMITTED, "The key opens nothing any more.")
 
 
 class SocketConnection:
@@ -78,6 +85,12 @@ class SocketConnection:
         with suppress(Disconnected, TimeoutError):
             async with asyncio.timeout(self._slow_s):
                 await self._pass({"type": "websocket.close", "code": code, "reason": reason})
+
+    def cut_off(self, code: int, reason: str) -> None:
+        """Close at once, where the server offers that; whoever receives finds it disconnected."""
+        if not self.closed and self._close_now is not None:
+            self.closed = True
+            self._close_now(code, reason, at_once=True)
 
     async def _pass(self, message: dict[str, object]) -> None:
         try:

@@ -19,7 +19,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if not self.close_sent:
             self.scope[CLOSE_NOW] = self.close_now  # type: ignore[literal-required]
 
-    def close_now(self, code: int, reason: str) -> None:
+    def close_now(self, code: int, reason: str, *, at_once: bool = False) -> None:
         """Send a close frame and tell the application; a client that does not read it is cut off."""
         if self.close_sent or self.transport.is_closing():
             return
@@ -30,6 +30,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        if at_once:
+            self.transport.close()
+            return
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter, deque
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -11,6 +12,7 @@ from cadenza.operations.agents.socket_users import DeliveryStream, SocketUser
 from cadenza.surfaces.http.problems import TOO_MANY, UNEXPECTED, Refusal
 from cadenza.surfaces.websocket import frames
 from cadenza.surfaces.websocket.connection import (
+    DELETED_KEY,
     NOT_ADMITTED,
     POLICY,
     BackgroundTasks,
@@ -43,6 +45,8 @@ class SharedSockets(NamedTuple):
 
     limits: SocketLimits
     answer_message: AnswerMessage
+    admits: Callable[[SocketUser], Awaitable[bool]]
+    """Whether the key of a socket is still valid."""
     tasks: BackgroundTasks
     unanswered: Counter[UserKey]
     """Unanswered messages by user, also those whose sockets have closed."""
@@ -117,6 +121,7 @@ class UserSocket:
         closing = CloseSocket(NOT_ADMITTED, "This user was deleted.")
         try:
             async for page in self._stream.pages():
+                await self._check_key()
                 for delivery in page:
                     self._sent = delivery.seq
                     await self._connection.send(frames.delivered(delivery))
@@ -129,6 +134,12 @@ class UserSocket:
         except Exception as problem:  # noqa: BLE001 - A bug ends this socket; what is owed stays owed.
             closing = self._shared.tasks.failed(problem)
         await self._connection.close(closing.code, closing.reason)
+
+    async def _check_key(self) -> None:
+        """CloseSocket if the key of this socket was deleted."""
+        with suppress(Unavailable):  # Then nobody can tell.
+            if not await self._shared.admits(self.socket_user):
+                raise CloseSocket(*DELETED_KEY)
 
     async def _handle(self, frame: str | bytes) -> None:
         """Act on a frame, or answer with an error. Acknowledgements are not rate limited."""
@@ -198,9 +209,12 @@ class UserSocket:
 
     async def _answer_one(self, message: MessageFrame) -> None:
         try:
+            await self._check_key()
             seq = await self._shared.answer_message(self.socket_user, message)
             if message.idempotency_key is not None:
                 await self._reply(frames.answered(message.idempotency_key, seq))
+        except CloseSocket as closing:
+            self.end(closing.code, closing.reason)
         except (CadenzaError, Refusal) as problem:
             await self._send_error(message, problem)
         except Exception as problem:  # noqa: BLE001 - A bug costs this answer, and no other.

@@ -1,31 +1,55 @@
-"""`cadenza keys`, `cadenza secrets` and `cadenza tenants`."""
+"""`cadenza keys`, `cadenza secrets`, `cadenza tenants` and `cadenza audit`."""
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import parse_duration_ms
-from cadenza.surfaces.cli.argument_parsing import file_text, later, whole_number
+from cadenza.domain.validation import read_duration_ms
+from cadenza.surfaces.cli.argument_parsing import earlier, file_text, later, whole_number
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, ClientOpener, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
+from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.operation_command import Commands, example
-from cadenza.surfaces.cli.parameters import ASecret, Name, NewName, present
+from cadenza.surfaces.cli.output.stdout import write
+from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
+from cadenza.surfaces.cli.parameters import ARecord, ASecret, Name, NewName, Reason, present
+from cadenza.surfaces.cli.written_words import Fills
 
 Scopes = Annotated[
     tuple[str, ...],
     Parameter(name="--scope", help="read, steer, write or admin; each includes those before it."),
+    Fills("scopes"),
 ]
 LinkScopes = Annotated[
-    tuple[str, ...], Parameter(name="--scope", help="What it may do: read, steer, write or admin.")
+    tuple[str, ...],
+    Parameter(name="--scope", help="What it may do: read, steer, write or admin."),
+    Fills("scopes"),
 ]
-Expires = Annotated[str | None, Parameter(help="When it stops working: a moment, or a span from now.")]
-ATenant = Annotated[str, Parameter(help="The tenant's id.")]
+Expires = Annotated[
+    str | None,
+    Parameter(help="When it stops working: a moment, or a span from now."),
+    Fills("expires_at"),
+]
+Format = Annotated[
+    Literal["ndjson", "csv"],
+    Parameter(name="--format", help="A JSON document for each record, or a table with commas."),
+]
+EXPORTED_PAGE = 500
+ATenant = Annotated[str, Parameter(help="The tenant's id."), Fills("tenant_id")]
 Count = Annotated[int | None, Parameter(converter=whole_number, help="At most; without limit if left out.")]
-Shortest = Annotated[str | None, Parameter(help="The shortest interval: 20s, 1m; any if left out.")]
+Shortest = Annotated[
+    str | None, Parameter(help="The shortest interval: 20s, 1m; any if left out."), Fills("min_interval_ms")
+]
+ShortestOfSchedules = Annotated[
+    str | None,
+    Parameter(help="The shortest interval: 20s, 1m; any if left out."),
+    Fills("schedule_min_interval_ms"),
+]
 
 
 class Keys(Commands):
@@ -66,6 +90,7 @@ class LoginLinks(Commands):
     @example("--scope read")
     def login(self, *, scope: LinkScopes = ("admin",), connection: CliOptions = AS_CONFIGURED) -> int:
         """Print a link that logs a browser in to the dashboard, once, within an hour."""
+        connection = replace(connection, served=True)
 
         async def request(client: OperationClient) -> Any:
             link = await client.ask("create_login_link", {"scopes": list(scope)})
@@ -102,7 +127,7 @@ class Tenants(Commands):
         runs_per_month: Count = None,
         planner_tokens_per_month: Count = None,
         schedules_per_user: Count = None,
-        schedule_min_interval: Shortest = None,
+        schedule_min_interval: ShortestOfSchedules = None,
         schedule_fires_per_day: Count = None,
         schedule_tokens_per_day: Count = None,
         connection: CliOptions = AS_CONFIGURED,
@@ -114,7 +139,7 @@ class Tenants(Commands):
             "endpoints": endpoints,
             "min_interval_ms": None
             if min_interval is None
-            else parse_duration_ms("--min-interval", min_interval),
+            else read_duration_ms("--min-interval", min_interval),
             "runs_per_month": runs_per_month,
             "planner_tokens_per_month": planner_tokens_per_month,
         }
@@ -122,7 +147,7 @@ class Tenants(Commands):
             schedules_per_user=schedules_per_user,
             schedule_min_interval_ms=None
             if schedule_min_interval is None
-            else parse_duration_ms("--schedule-min-interval", schedule_min_interval),
+            else read_duration_ms("--schedule-min-interval", schedule_min_interval),
             schedule_fires_per_day=schedule_fires_per_day,
             schedule_tokens_per_day=schedule_tokens_per_day,
         )
@@ -140,3 +165,92 @@ def _value(name: str) -> str:
     if not value:
         raise InvalidRequest("The value is empty; pipe it in, or type it at the prompt.", "value")
     return value
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class WantedRecords:
+    """Which records."""
+
+    who: Annotated[str | None, Parameter(help="By this origin, or the name of a key.")] = None
+    surface: Annotated[str | None, Parameter(help="From rest, cli, mcp, dashboard, agent or program.")] = None
+    operation: Annotated[str | None, Parameter(help="Such as update_endpoint or log_in.")] = None
+    kind: Annotated[
+        str | None, Parameter(help="About an endpoint, a job, a rule, …"), Fills("subject_kind")
+    ] = None
+    subject: Annotated[str | None, Parameter(help="About the thing with this id."), Fills("subject_id")] = (
+        None
+    )
+    since: Annotated[str | None, Parameter(help="Since a moment, or within the last 24h.")] = None
+    until: Annotated[str | None, Parameter(help="Before a moment, or more than 2h ago.")] = None
+
+    def arguments(self, now: Callable[[], datetime]) -> dict[str, Any]:
+        """What the operation takes."""
+        return present(
+            who=self.who,
+            surface=self.surface,
+            operation=self.operation,
+            subject_kind=self.kind,
+            subject_id=self.subject,
+            since=None if self.since is None else earlier("--since", self.since, now),
+            until=None if self.until is None else earlier("--until", self.until, now),
+        )
+
+
+EVERY_RECORD = WantedRecords()
+
+
+class Audit(Commands):
+    """Who changed, steered or logged in, and what differed."""
+
+    @example("--kind endpoint --subject traffic --since 24h", operation="list_audit")
+    def list_(
+        self,
+        *,
+        wanted: WantedRecords = EVERY_RECORD,
+        paging: Paging = FIRST_PAGE,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """List audit records, newest first."""
+
+        async def request(client: OperationClient) -> Any:
+            given = wanted.arguments(self.clock(connection))
+            return await fetch_pages(client, "list_audit", given, paging=paging)
+
+        return self.answer(connection, request, "list_audit")
+
+    show = DerivedCommand("get_audit_record", "0191a7c2f4b100003c9d7e5a1b2f4c6d")
+
+    @example("0191a7c2f4b100003c9d7e5a1b2f4c6d", operation="restore_definition")
+    def restore(
+        self, record: ARecord, /, *, reason: Reason = None, connection: CliOptions = AS_CONFIGURED
+    ) -> int:
+        """Put an endpoint, a job or a rule back as it was before a change."""
+        given = {"record_id": record, **present(reason=reason)}
+        return self.ask(connection, "restore_definition", given)
+
+    @example("--format csv --since 30d")
+    def export(
+        self,
+        *,
+        wanted: WantedRecords = EVERY_RECORD,
+        format_: Format = "ndjson",
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Write all audit records to standard output, newest first, page by page."""
+        from cadenza.surfaces.cli.output.audit_lines import FIELDS, csv_line, joined, json_line
+
+        line = csv_line if format_ == "csv" else json_line
+
+        async def request(client: OperationClient) -> None:
+            given = wanted.arguments(self.clock(connection))
+            if format_ == "csv" and not write(joined(FIELDS)):
+                return
+            while True:
+                page = await client.ask("list_audit", {**given, "limit": EXPORTED_PAGE})
+                if not write("".join(map(line, page["items"]))) or page["next_cursor"] is None:
+                    return
+                given["cursor"] = page["next_cursor"]
+
+        self.fetch(connection, request)
+        return Exit.DONE

@@ -4,29 +4,38 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cadenza.domain.validation import parse_duration_ms
+from cadenza.surfaces.cli.argument_parsing import seconds
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
 from cadenza.surfaces.cli.parameters import AnAgent, AUser, NewName, present
+from cadenza.surfaces.cli.written_words import Fills
 
-UserOption = Annotated[str, Parameter(name="--user", help="The user who says it.")]
+UserOption = Annotated[str, Parameter(name="--user", help="The user who says it."), Fills("user_id")]
 Zone = Annotated[str | None, Parameter(help="An IANA time zone, such as Europe/Berlin.")]
-Lasts = Annotated[str, Parameter(name="--for", help="How long it speaks for the user: 10m, 1h.")]
+Lasts = Annotated[
+    str, Parameter(name="--for", help="How long it speaks for the user: 10m, 1h."), Fills("ttl_seconds")
+]
 Instructions = Annotated[str, Parameter(allow_leading_hyphen=True, help="What it is for, and how it speaks.")]
 Model = Annotated[str | None, Parameter(help="PROVIDER:MODEL, or offline.")]
 Words = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the user says.")]
-OfUser = Annotated[str | None, Parameter(name="--user", help="Those of this user.")]
-ForUser = Annotated[str, Parameter(name="--user", help="Whose schedule it is.")]
-ByAgent = Annotated[str, Parameter(name="--agent", help="Who answers when it fires.")]
+OfUser = Annotated[str | None, Parameter(name="--user", help="Those of this user."), Fills("user_id")]
+ForUser = Annotated[str, Parameter(name="--user", help="Whose schedule it is."), Fills("user_id")]
+ByAgent = Annotated[str, Parameter(name="--agent", help="Who answers when it fires."), Fills("agent_id")]
 Label = Annotated[str, Parameter(allow_leading_hyphen=True, help="A short label.")]
 PromptOption = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the agent gets when it fires.")]
-At = Annotated[str | None, Parameter(help="When it fires, once; without an offset, in the time zone.")]
-In = Annotated[str | None, Parameter(name="--in", help="Fire once, after a span: 20m, 2h.")]
-CronLine = Annotated[str | None, Parameter(name="--cron", help="Fire again and again: five fields.")]
+At = Annotated[
+    str | None, Parameter(help="When it fires, once; without an offset, in the time zone."), Fills("run_at")
+]
+In = Annotated[
+    str | None, Parameter(name="--in", help="Fire once, after a span: 20m, 2h."), Fills("delay_seconds")
+]
+CronLine = Annotated[
+    str | None, Parameter(name="--cron", help="Fire again and again: five fields."), Fills("cron_expression")
+]
 ScheduleZone = Annotated[str | None, Parameter(help="An IANA time zone; the user's if left out.")]
-Done = Annotated[bool, Parameter(help="Those that are done or switched off, too.")]
+Done = Annotated[bool, Parameter(help="Those that are done or switched off, too."), Fills("enabled_only")]
 MaySchedule = Annotated[bool, Parameter(help="Whether it may make schedules when it fires.")]
 
 
@@ -45,7 +54,7 @@ class Users(Commands):
     def token(self, user: AUser, /, *, for_: Lasts = "1h", connection: CliOptions = AS_CONFIGURED) -> int:
         """Make a token that speaks for this user alone. It is shown only now."""
         return self.ask(
-            connection, "create_user_token", {"user_id": user, "ttl_seconds": _seconds("--for", for_)}
+            connection, "create_user_token", {"user_id": user, "ttl_seconds": seconds("--for", for_)}
         )
 
     delete = DerivedCommand("delete_user", "ada", about="Delete a user with everything that is theirs.")
@@ -110,7 +119,9 @@ class Schedules(Commands):
             "list_schedules",
         )
 
-    @example('--user ada --agent helper --name Pizza --prompt "take it out" --in 20m')
+    @example(
+        '--user ada --agent helper --name Pizza --prompt "take it out" --in 20m', operation="create_schedule"
+    )
     def create(
         self,
         *,
@@ -133,15 +144,12 @@ class Schedules(Commands):
             name=name,
             prompt=prompt,
             run_at=at,
-            delay_seconds=None if in_ is None else _seconds("--in", in_),
+            delay_seconds=None if in_ is None else seconds("--in", in_),
             cron_expression=cron,
             timezone=timezone,
             may_schedule=may_schedule,
         )
         return self.ask(connection, "create_schedule", given)
 
+    resume = DerivedCommand("resume_schedule", "sched-a7b3c")
     delete = DerivedCommand("delete_schedule", "sched-a7b3c")
-
-
-def _seconds(option: str, span: str) -> int:
-    return max(1, parse_duration_ms(option, span) // 1_000)

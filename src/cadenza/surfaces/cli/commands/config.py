@@ -1,6 +1,7 @@
 """`cadenza apply` and `cadenza export`: config as code."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -11,6 +12,7 @@ from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, Operation
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.stdout import write, write_json
+from cadenza.surfaces.cli.parameters import AtRank
 
 if TYPE_CHECKING:  # Rich costs time.
     from rich.console import RenderableType
@@ -40,6 +42,7 @@ class Config(Commands):
         file: FileOption,
         dry_run: DryRun = False,
         prune: Prune = False,
+        rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Bring jobs and endpoints to what a file says, in one commit."""
@@ -55,7 +58,7 @@ class Config(Commands):
             except InvalidRequest as problem:
                 raise config.located(problem) from None
 
-        return self.answer(connection, request, _differences)
+        return self.answer(replace(connection, rank=rank), request, _differences)
 
     @example()
     def export(self, *, connection: CliOptions = AS_CONFIGURED) -> int:

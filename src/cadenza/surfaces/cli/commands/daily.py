@@ -9,8 +9,11 @@ from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
 from cadenza.surfaces.cli.parameters import AUser, present
+from cadenza.surfaces.cli.written_words import Fills
 
-Due = Annotated[str, Parameter(help="HH:MM in UTC; the job is tried in the window before.")]
+Due = Annotated[
+    str, Parameter(help="HH:MM in UTC; the job is tried in the window before."), Fills("due_time")
+]
 ADate = Annotated[str, Parameter(help="YYYY-MM-DD: the UTC date of the cutoffs.")]
 ImportFile = Annotated[
     str,

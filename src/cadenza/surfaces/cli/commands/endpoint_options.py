@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import parse_duration_ms
+from cadenza.domain.validation import read_duration_ms
 from cadenza.surfaces.cli.argument_parsing import body, bound, later, pairs, whole_number
 from cadenza.surfaces.cli.parameters import Description, Labels, Name
+from cadenza.surfaces.cli.written_words import Fills
 
 TARGET = Group("What it does", sort_key=-3)
 WHEN = Group("When it runs", sort_key=-2)
@@ -29,41 +30,76 @@ class EndpointOptions:
 
     name: Name = None
     description: Description = None
-    url: Annotated[str | None, _option("The address of an HTTP target.", TARGET)] = None
-    method: Annotated[str | None, _option("GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.", TARGET)] = None
+    url: Annotated[str | None, _option("The address of an HTTP target.", TARGET), Fills("target.url")] = None
+    method: Annotated[
+        str | None, _option("GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.", TARGET), Fills("target.method")
+    ] = None
     header: Annotated[
-        tuple[str, ...], _option("NAME=VALUE, several times; ${secret:NAME} stands for a secret.", TARGET)
+        tuple[str, ...],
+        _option("NAME=VALUE, several times; ${secret:NAME} stands for a secret.", TARGET),
+        Fills("target.headers"),
     ] = ()
     body: Annotated[
         str | None,
         _option("JSON or a text; @FILE reads it from a file.", TARGET, allow_leading_hyphen=True),
+        Fills("target.body"),
     ] = None
-    function: Annotated[str | None, _option("A function that an embedding program registered.", TARGET)] = (
+    function: Annotated[
+        str | None,
+        _option("A function that an embedding program registered.", TARGET),
+        Fills("target.function"),
+    ] = None
+    every: Annotated[
+        str | None, _option("A span between runs: 20s, 5m, 1h30m.", WHEN), Fills("baseline.interval_ms")
+    ] = None
+    cron: Annotated[
+        str | None, _option("A cron line of five fields, or @hourly.", WHEN), Fills("baseline.expression")
+    ] = None
+    timezone: Annotated[
+        str | None, _option("The cron line's time zone: Europe/Berlin.", WHEN), Fills("baseline.timezone")
+    ] = None
+    at: Annotated[str | None, _option("Once, at a moment or after a span.", WHEN), Fills("baseline.at")] = (
         None
     )
-    every: Annotated[str | None, _option("A span between runs: 20s, 5m, 1h30m.", WHEN)] = None
-    cron: Annotated[str | None, _option("A cron line of five fields, or @hourly.", WHEN)] = None
-    timezone: Annotated[str | None, _option("The cron line's time zone: Europe/Berlin.", WHEN)] = None
-    at: Annotated[str | None, _option("Once, at a moment or after a span.", WHEN)] = None
-    min: Annotated[str | None, _option("The least time between two runs; none takes it away.", WHEN)] = None
-    max: Annotated[str | None, _option("The most time between two runs; none takes it away.", WHEN)] = None
+    min: Annotated[
+        str | None,
+        _option("The least time between two runs; none takes it away.", WHEN),
+        Fills("guard.min_interval_ms"),
+    ] = None
+    max: Annotated[
+        str | None,
+        _option("The most time between two runs; none takes it away.", WHEN),
+        Fills("guard.max_interval_ms"),
+    ] = None
     hint_mode: Annotated[
         Literal["override", "tighten"] | None, _option("What an interval hint may do.", WHEN)
     ] = None
     enabled: Annotated[
         bool | None, _option("Whether it runs at all.", WHEN, name="--enabled", negative="--disabled")
     ] = None
-    timeout: Annotated[str | None, _option("How long one run may take.", TROUBLE)] = None
+    timeout: Annotated[
+        str | None, _option("How long one run may take.", TROUBLE), Fills("policy.timeout_ms")
+    ] = None
     attempts: Annotated[
-        int | None, _option("How often a slot is tried.", TROUBLE, converter=whole_number)
+        int | None,
+        _option("How often a slot is tried.", TROUBLE, converter=whole_number),
+        Fills("policy.max_attempts"),
     ] = None
-    retry_delay: Annotated[str | None, _option("How long between two attempts.", TROUBLE)] = None
+    retry_delay: Annotated[
+        str | None, _option("How long between two attempts.", TROUBLE), Fills("policy.retry_delay_ms")
+    ] = None
     misfire: Annotated[
-        Literal["run", "skip"] | None, _option("What becomes of a slot that is served too late.", TROUBLE)
+        Literal["run", "skip"] | None,
+        _option("What becomes of a slot that is served too late.", TROUBLE),
+        Fills("policy.misfire"),
     ] = None
-    misfire_grace: Annotated[str | None, _option("How late is too late.", TROUBLE)] = None
+    misfire_grace: Annotated[
+        str | None, _option("How late is too late.", TROUBLE), Fills("policy.misfire_grace_ms")
+    ] = None
     backoff: Annotated[
-        Literal["none", "exponential"] | None, _option("What failures do to the baseline interval.", TROUBLE)
+        Literal["none", "exponential"] | None,
+        _option("What failures do to the baseline interval.", TROUBLE),
+        Fills("policy.backoff"),
     ] = None
     label: Labels = ()
 
@@ -115,7 +151,7 @@ def _baseline(
     if options.timezone is not None and options.cron is None and not base:
         raise InvalidRequest("--timezone goes with --cron.", "--timezone")
     if options.every is not None:
-        return {"kind": "every", "interval_ms": parse_duration_ms("--every", options.every)}
+        return {"kind": "every", "interval_ms": read_duration_ms("--every", options.every)}
     if options.at is not None:
         return {"kind": "once", "at": later("--at", options.at, now)}
     line = _named(expression=options.cron, timezone=options.timezone)
@@ -135,9 +171,7 @@ def _policy(options: EndpointOptions) -> Document:
     }
     return {
         **{
-            name: parse_duration_ms(option, word)
-            for name, (option, word) in spans.items()
-            if word is not None
+            name: read_duration_ms(option, word) for name, (option, word) in spans.items() if word is not None
         },
         **_named(max_attempts=options.attempts, misfire=options.misfire, backoff=options.backoff),
     }

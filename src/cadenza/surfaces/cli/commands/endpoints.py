@@ -13,13 +13,18 @@ from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.lookup import ENDPOINT, find_id, find_one, job_filter
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.parameters import AnEndpoint, File, Id
+from cadenza.surfaces.cli.written_words import Fills
 
 NOTHING_GIVEN = EndpointOptions()
-InJob = Annotated[str | None, Parameter(name="--job", help="The job it belongs to, by id or name.")]
+InJob = Annotated[
+    str | None, Parameter(name="--job", help="The job it belongs to, by id or name."), Fills("job_id")
+]
 StartNow = Annotated[bool, Parameter(help="Due at once, instead of one interval from now.")]
 Since = Annotated[str, Parameter(help="From a moment on, or for the last 1h.")]
 Until = Annotated[str | None, Parameter(help="Up to a moment, or to 10m ago.")]
-Unlabel = Annotated[tuple[str, ...], Parameter(help="The name of a label to take away; several times.")]
+Unlabel = Annotated[
+    tuple[str, ...], Parameter(help="The name of a label to take away; several times."), Fills()
+]
 
 
 class Endpoints(Commands):

@@ -1,5 +1,6 @@
 """`cadenza jobs`."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -9,7 +10,7 @@ from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.lookup import JOB, ask_about
 from cadenza.surfaces.cli.operation_command import Commands, example
-from cadenza.surfaces.cli.parameters import AJob, Description, Id, Name, NewName, present
+from cadenza.surfaces.cli.parameters import AJob, AtRank, Description, Id, Name, NewName, present
 
 Active = Annotated[
     bool | None, Parameter(name="--active", negative="--inactive", help="Whether its endpoints run.")
@@ -53,10 +54,12 @@ class Jobs(Commands):
         description: Description = None,
         active: Active = None,
         metadata: Metadata = None,
+        rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Change a job; what is left out stays as it is."""
         given = present(name=name, description=description, active=active, metadata=_json(metadata))
+        connection = replace(connection, rank=rank)
         return self.answer(
             connection, lambda client: ask_about(client, JOB, job, "update_job", **given), "update_job"
         )

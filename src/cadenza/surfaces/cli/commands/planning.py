@@ -1,43 +1,80 @@
 """`cadenza rules` and `cadenza analyses`."""
 
 import shlex
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import parse_duration_ms, quoted
+from cadenza.domain.validation import quoted, read_duration_ms
 from cadenza.surfaces.cli.argument_parsing import bound, pairs, whole_number
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, RULE, ask_about, find_id
 from cadenza.surfaces.cli.operation_command import Commands, example
-from cadenza.surfaces.cli.parameters import AJob, AnEndpoint, ARule, Id, Name, present
+from cadenza.surfaces.cli.parameters import AJob, AnEndpoint, ARule, Id, present
+from cadenza.surfaces.cli.written_words import Fills
 
 STEP = "TOOL NAME=VALUE …, such as 'wake endpoint=investigator' or 'propose_interval interval=20s ttl=1h'"
-Endpoint = Annotated[
-    str | None, Parameter(name="--endpoint", help="The one endpoint it looks at, by id or name; none: all.")
+NAME = Parameter(allow_leading_hyphen=True, help="The reason of all that it does.")
+WHEN = Parameter(allow_leading_hyphen=True, help="An expression that holds or does not.")
+THEN = Parameter(help=f"What to do while it holds: {STEP}.")
+ESCALATE = "SPAN TOOL …: what to do when it has lasted so long; several times for several steps."
+On = Annotated[
+    str | None,
+    Parameter(name="--endpoint", help="What to try it on, by id or name."),
+    Fills("endpoint_id"),
 ]
-When = Annotated[str, Parameter(allow_leading_hyphen=True, help="An expression that holds or does not.")]
-WhenNow = Annotated[
-    str | None, Parameter(allow_leading_hyphen=True, help="An expression that holds or does not.")
-]
-Then = Annotated[str, Parameter(help=f"What to do while it holds: {STEP}.")]
-ThenNow = Annotated[str | None, Parameter(help=f"What to do while it holds: {STEP}.")]
-Relax = Annotated[str | None, Parameter(help="What to do when it is over, written likewise; none: nothing.")]
-Escalate = Annotated[
-    tuple[str, ...],
-    Parameter(help="SPAN TOOL …: what to do when it has lasted so long; several times for several steps."),
-]
-Cooldown = Annotated[
-    str | None, Parameter(help="How long it is left alone after it fired, such as 10m; none: not at all.")
-]
-Once = Annotated[bool | None, Parameter(name="--once", negative="--repeat", help="Fire once in an incident.")]
-Enabled = Annotated[
-    bool | None, Parameter(name="--enabled", negative="--disabled", help="Whether the rule is evaluated.")
-]
-On = Annotated[str | None, Parameter(name="--endpoint", help="What to try it on, by id or name.")]
 NONE = "none"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RuleOptions:
+    """What a rule may have, and need not."""
+
+    endpoint: Annotated[
+        str | None,
+        Parameter(name="--endpoint", help="The one endpoint it looks at, by id or name; none: all."),
+        Fills("endpoint_id"),
+    ] = None
+    relax: Annotated[
+        str | None, Parameter(help="What to do when it is over, written likewise; none: nothing.")
+    ] = None
+    escalate: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="SPAN TOOL …: what to do when it has lasted so long; several times for several steps."
+        ),
+    ] = ()
+    cooldown: Annotated[
+        str | None,
+        Parameter(help="How long it is left alone after it fired, such as 10m; none: not at all."),
+        Fills("cooldown_ms"),
+    ] = None
+    once: Annotated[
+        bool | None,
+        Parameter(name="--once", negative="--repeat", help="Fire once in an incident."),
+        Fills("once_per_incident"),
+    ] = None
+    enabled: Annotated[
+        bool | None, Parameter(name="--enabled", negative="--disabled", help="Whether the rule is evaluated.")
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """What the operation takes, but for the endpoint, which a client must find."""
+        given = present(once_per_incident=self.once, enabled=self.enabled)
+        if self.relax is not None:
+            given["relax"] = None if self.relax == NONE else step("--relax", self.relax)
+        if self.escalate:
+            given["escalate"] = [escalation("--escalate", one) for one in self.escalate]
+        if self.cooldown is not None:
+            given["cooldown_ms"] = bound("--cooldown", self.cooldown) or 0
+        return given
+
+
+AS_USUAL = RuleOptions()
 
 
 class Rules(Commands):
@@ -54,24 +91,18 @@ class Rules(Commands):
         self,
         *,
         job: AJob,
-        name: Annotated[str, Parameter(allow_leading_hyphen=True, help="The reason of all that it does.")],
-        when: When,
-        then: Then,
+        name: Annotated[str, NAME],
+        when: Annotated[str, WHEN],
+        then: Annotated[str, THEN],
         id: Id = None,
-        endpoint: Endpoint = None,
-        relax: Relax = None,
-        escalate: Escalate = (),
-        cooldown: Cooldown = None,
-        once: Once = None,
-        enabled: Enabled = None,
+        options: RuleOptions = AS_USUAL,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Write a rule; its condition is read and tried at once."""
-        words = {"id": id, "name": name, "when": when, "once_per_incident": once, "enabled": enabled}
-        given = _given(words, then=then, relax=relax, escalate=escalate, cooldown=cooldown)
+        given = present(id=id, name=name, when=when, then=step("--then", then)) | options.arguments()
 
         async def request(client: OperationClient) -> Any:
-            about = await _about_endpoint(client, endpoint)
+            about = await _about_endpoint(client, options.endpoint)
             return await client.ask(
                 "create_rule", {"job_id": await find_id(client, JOB, job), **about, **given}
             )
@@ -84,23 +115,18 @@ class Rules(Commands):
         rule: ARule,
         /,
         *,
-        name: Name = None,
-        when: WhenNow = None,
-        then: ThenNow = None,
-        endpoint: Endpoint = None,
-        relax: Relax = None,
-        escalate: Escalate = (),
-        cooldown: Cooldown = None,
-        once: Once = None,
-        enabled: Enabled = None,
+        name: Annotated[str | None, NAME] = None,
+        when: Annotated[str | None, WHEN] = None,
+        then: Annotated[str | None, THEN] = None,
+        options: RuleOptions = AS_USUAL,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Change a rule; what is left out stays as it is."""
-        words = {"name": name, "when": when, "once_per_incident": once, "enabled": enabled}
-        given = _given(words, then=then, relax=relax, escalate=escalate, cooldown=cooldown)
+        does = None if then is None else step("--then", then)
+        given = present(name=name, when=when, then=does) | options.arguments()
 
         async def request(client: OperationClient) -> Any:
-            about = await _about_endpoint(client, endpoint)
+            about = await _about_endpoint(client, options.endpoint)
             return await client.ask(
                 "update_rule", {"rule_id": await find_id(client, RULE, rule), **about, **given}
             )
@@ -128,26 +154,6 @@ async def _about_endpoint(client: OperationClient, word: str | None) -> dict[str
     return {"endpoint_id": None if word == NONE else await find_id(client, ENDPOINT, word)}
 
 
-def _given(
-    words: dict[str, Any],
-    *,
-    then: str | None,
-    relax: str | None,
-    escalate: tuple[str, ...],
-    cooldown: str | None,
-) -> dict[str, Any]:
-    given = present(**words)
-    if then is not None:
-        given["then"] = step("--then", then)
-    if relax is not None:
-        given["relax"] = None if relax == NONE else step("--relax", relax)
-    if escalate:
-        given["escalate"] = [escalation("--escalate", one) for one in escalate]
-    if cooldown is not None:
-        given["cooldown_ms"] = bound("--cooldown", cooldown) or 0
-    return given
-
-
 def step(option: str, text: str) -> dict[str, Any]:
     """`wake endpoint=cache ttl=5m` as the API takes it."""
     from cadenza.operations.config.schemas import whole_step
@@ -167,7 +173,7 @@ def step(option: str, text: str) -> dict[str, Any]:
 def escalation(option: str, text: str) -> dict[str, Any]:
     """`5m wake endpoint=oncall` as the API takes it."""
     after, *words = _words(option, text)
-    return {"after_ms": parse_duration_ms(option, after), "then": step(option, shlex.join(words))}
+    return {"after_ms": read_duration_ms(option, after), "then": step(option, shlex.join(words))}
 
 
 def _words(option: str, text: str) -> list[str]:

@@ -21,6 +21,7 @@ from cadenza.surfaces.cli.output.formatting import Item
 from cadenza.surfaces.cli.output.stdout import write
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
 from cadenza.surfaces.cli.parameters import OfJob, present
+from cadenza.surfaces.cli.written_words import Fills
 
 STATUSES = "success, failure, timeout, cancelled, abandoned or skipped; several times for any of them."
 SOURCES = "What set their moment: baseline-cron, ai-interval, …; several times for any of them."
@@ -35,7 +36,9 @@ Follow = Annotated[
 class Wanted:
     """Which runs."""
 
-    endpoint: Annotated[str | None, Parameter(help="Those of this endpoint, by id or name.")] = None
+    endpoint: Annotated[
+        str | None, Parameter(help="Those of this endpoint, by id or name."), Fills("endpoint_id")
+    ] = None
     job: OfJob = None
     status: Annotated[tuple[str, ...], Parameter(help=STATUSES)] = ()
     source: Annotated[tuple[str, ...], Parameter(help=SOURCES)] = ()
@@ -71,6 +74,8 @@ class Runs(Commands):
     ) -> int:
         """List closed runs, newest first."""
         if follow:
+            if paging != FIRST_PAGE:
+                raise InvalidRequest("--follow goes without --limit, --all and --cursor.", "--follow")
             return self._follow(wanted, connection)
 
         async def request(client: OperationClient) -> Any:

@@ -1,38 +1,49 @@
 """`cadenza endpoints`: hints, pauses, what they would lead to, and one call of a target."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import parse_duration_ms
+from cadenza.domain.validation import read_duration_ms
 from cadenza.surfaces.cli.argument_parsing import later, minutes
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.lookup import ENDPOINT, ask_about, job_filter
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.stdout import write_json
-from cadenza.surfaces.cli.parameters import AnEndpoint, Labels, OfJob, Reason
+from cadenza.surfaces.cli.parameters import AnEndpoint, AtRank, Labels, OfJob, Reason
+from cadenza.surfaces.cli.written_words import Fills
 
 OneOrSeveral = Annotated[
-    str | None, Parameter(help="One endpoint, by id or name; or several, with --label and --job.")
+    str | None,
+    Parameter(help="One endpoint, by id or name; or several, with --label and --job."),
+    Fills("endpoint_id"),
 ]
-Every = Annotated[str, Parameter(help="A span between runs: 20s, 5m, 1h30m.")]
-For = Annotated[str, Parameter(name="--for", help="How long the hint counts.")]
+Every = Annotated[str, Parameter(help="A span between runs: 20s, 5m, 1h30m."), Fills("intervalMs")]
+For = Annotated[str, Parameter(name="--for", help="How long the hint counts."), Fills("ttlMinutes")]
 ForOrNot = Annotated[
-    str | None, Parameter(name="--for", help="How long the hint counts: until half an hour after the moment.")
+    str | None,
+    Parameter(name="--for", help="How long the hint counts: until half an hour after the moment."),
+    Fills("ttlMinutes"),
 ]
-In = Annotated[str | None, Parameter(name="--in", help="A span from now.")]
-At = Annotated[str | None, Parameter(help="A moment, such as 2030-01-31T12:00:00Z, or now.")]
-AtRank = Annotated[
-    Literal["rule", "llm", "learning"] | None,
-    Parameter(help="Let it count less than a person's word: rules may then replace or end it."),
+In = Annotated[str | None, Parameter(name="--in", help="A span from now."), Fills("nextRunInMs")]
+At = Annotated[
+    str | None, Parameter(help="A moment, such as 2030-01-31T12:00:00Z, or now."), Fills("nextRunAtIso")
 ]
-Until = Annotated[str, Parameter(help="A moment, or a span from now.")]
-IfEvery = Annotated[str | None, Parameter(help="If it ran so often: 20s, 5m, 1h30m.")]
-IfIn = Annotated[str | None, Parameter(name="--in", help="If it ran once after this span.")]
-IfUntil = Annotated[str | None, Parameter(help="If it were paused until a moment, or for a span.")]
+Until = Annotated[str, Parameter(help="A moment, or a span from now."), Fills("untilIso")]
+IfEvery = Annotated[
+    str | None, Parameter(help="If it ran so often: 20s, 5m, 1h30m."), Fills("arguments.intervalMs")
+]
+IfIn = Annotated[
+    str | None, Parameter(name="--in", help="If it ran once after this span."), Fills("arguments.nextRunInMs")
+]
+IfUntil = Annotated[
+    str | None,
+    Parameter(help="If it were paused until a moment, or for a span."),
+    Fills("arguments.untilIso"),
+]
 IfResumed = Annotated[bool, Parameter(negative="", help="If it were resumed.")]
 IfRunNow = Annotated[bool, Parameter(negative="", help="If it ran now.")]
 IfCleared = Annotated[bool, Parameter(negative="", help="If its hints were cleared.")]
@@ -54,7 +65,7 @@ class SteeringCommands(Commands):
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Run more often, or more seldom, for a while; then the baseline counts again."""
-        given = {"intervalMs": parse_duration_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
+        given = {"intervalMs": read_duration_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
         connection = replace(connection, rank=rank)
         return self._ask(connection, "propose_interval", endpoint, **given, **_reason(reason))
 
@@ -76,9 +87,11 @@ class SteeringCommands(Commands):
             raise InvalidRequest("Take one of --in and --at.", "--in")
         given: dict[str, Any] = {} if for_ is None else {"ttlMinutes": minutes("--for", for_)}
         if in_ is not None:
-            given["nextRunInMs"] = parse_duration_ms("--in", in_)
+            given["nextRunInMs"] = read_duration_ms("--in", in_)
         if at is not None:
-            given["nextRunAtIso"] = at if at == "now" else later("--at", at, self.clock(connection))
+            given["nextRunAtIso"] = (
+                "now" if at.strip().lower() == "now" else later("--at", at, self.clock(connection))
+            )
         connection = replace(connection, rank=rank)
         return self._ask(connection, "propose_next_time", endpoint, **given, **_reason(reason))
 
@@ -111,10 +124,11 @@ class SteeringCommands(Commands):
         job: OfJob = None,
         label: Labels = (),
         reason: Reason = None,
+        rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Resume one endpoint, or all of a job or with labels."""
-        given = _reason(reason)
+        given, connection = _reason(reason), replace(connection, rank=rank)
         if _one(endpoint, job, label) is not None:
             return self._ask(connection, "pause_until", str(endpoint), untilIso=None, **given)
         return self._ask_many(connection, "resume_endpoints", job=job, label=label, given=given)
@@ -144,14 +158,15 @@ class SteeringCommands(Commands):
         resume: IfResumed = False,
         run_now: IfRunNow = False,
         clear: IfCleared = False,
+        rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Show what steering an endpoint would lead to, and do nothing."""
         calls: dict[str, tuple[str, dict[str, Any]]] = {}
         if every is not None:
-            calls["--every"] = ("propose_interval", {"intervalMs": parse_duration_ms("--every", every)})
+            calls["--every"] = ("propose_interval", {"intervalMs": read_duration_ms("--every", every)})
         if in_ is not None:
-            calls["--in"] = ("propose_next_time", {"nextRunInMs": parse_duration_ms("--in", in_)})
+            calls["--in"] = ("propose_next_time", {"nextRunInMs": read_duration_ms("--in", in_)})
         if until is not None:
             calls["--until"] = ("pause_until", {"untilIso": later("--until", until, self.clock(connection))})
         calls |= _flags(resume=resume, run_now=run_now, clear=clear)
@@ -160,6 +175,7 @@ class SteeringCommands(Commands):
             raise InvalidRequest(choices, "--every")
         ((tool, arguments),) = calls.values()
         given = {"tool": tool, "arguments": arguments}
+        connection = replace(connection, rank=rank)
         return self._ask(connection, "preview_steering", endpoint, **given)
 
     def _ask(self, connection: CliOptions, operation: str, endpoint: str, **given: Any) -> int:

@@ -6,12 +6,15 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from cadenza.domain.scheduling.abandon import TRIAL_WORDS
+from cadenza.domain.text_patterns import visible
 from cadenza.surfaces.cli.output.columns import CANDIDATES, rule_step
 from cadenza.surfaces.cli.output.formatting import (
     Item,
     as_json,
     baseline,
     card,
+    many,
     moment,
     pairs,
     span,
@@ -24,13 +27,16 @@ from cadenza.surfaces.cli.output.formatting import (
 
 
 def job_card(job: Any) -> Iterator[RenderableType]:
-    """All about a job."""
+    """All about a job, after what is to be known about the call."""
+    if job["note"]:
+        yield text(job["note"])
     yield card(
         {
             "job": job["name"],
             "id": job["id"],
             "description": job["description"],
             "active": yes(job["active"]),
+            "paused by": job["pause_origin"],
             "applied": yes(job["applied"]),
             "created": moment(job["created_at"]),
             "metadata": as_json(job["metadata"]) if job["metadata"] else None,
@@ -40,6 +46,8 @@ def job_card(job: Any) -> Iterator[RenderableType]:
 
 def endpoint_card(endpoint: Any) -> Iterator[RenderableType]:
     """All about an endpoint: where it stands, and what its owner wrote."""
+    if endpoint["note"]:
+        yield text(endpoint["note"])
     shape, guard = endpoint["target"], endpoint["guard"]
     facts: dict[str, object] = {
         "endpoint": endpoint["name"],
@@ -84,8 +92,18 @@ def _standing(endpoint: Item) -> dict[str, object]:
         "source": endpoint["next_source"],
         "last run": moment(endpoint["last_run_at"]),
         "failures": endpoint["failure_count"],
+        "suspect": _suspect(endpoint),
         "created": moment(endpoint["created_at"]),
     }
+
+
+def _suspect(endpoint: Item) -> str | None:
+    if not endpoint.get("suspect"):
+        return None
+    deaths = f"its process died {many(endpoint['abandoned_count'], 'time')} while it ran"
+    alone = endpoint["abandoned_alone_count"]
+    words = f"{deaths}, {many(alone, 'time')} alone" if alone else deaths
+    return f"{words}; started again {TRIAL_WORDS[endpoint['suspect']]}"
 
 
 def _hint(what: str, hint: Item) -> str:
@@ -95,10 +113,8 @@ def _hint(what: str, hint: Item) -> str:
 def plan(view: Any) -> Iterator[RenderableType]:
     """Why the next run is when it is: the answer, then what it was chosen from."""
     yield text(view["answer"])
-    chosen = view["governor"]
-    candidates = [
-        {**one, "mark": "wins" if one["at"] == chosen["next_run_at"] else " "} for one in chosen["candidates"]
-    ]
+    winner = {"at": view["next_run_at"], "source": view["source"]}
+    candidates = [{**one, "mark": "wins" if one == winner else " "} for one in view["governor"]["candidates"]]
     if candidates:
         yield table(candidates, CANDIDATES)
 
@@ -117,6 +133,7 @@ def rule_card(rule: Any) -> Iterator[RenderableType]:
         "once per incident": yes(rule["once_per_incident"]),
         **{f"after {span(one['after_ms'])}": rule_step(one["then"]) for one in rule["escalate"]},
         "enabled": yes(rule["enabled"]),
+        "rank": rule["rank"],
         "created": moment(rule["created_at"]),
     }
     yield card({name: fact for name, fact in facts.items() if fact not in (None, "")})
@@ -156,7 +173,7 @@ def agent_card(agent: Any) -> Iterator[RenderableType]:
 def reply(answer: Any) -> Iterator[RenderableType]:
     """What an agent answered: texts, and commands as JSON."""
     for message in answer["messages"]:
-        yield text(message["text"]) if message["type"] == "subtitle" else as_json(message["command"])
+        yield text(message["text"] if message["type"] == "subtitle" else as_json(message["command"]))
 
 
 def new_token(made: Any) -> Iterator[RenderableType]:
@@ -175,4 +192,4 @@ def new_key(key: Any) -> Iterator[RenderableType]:
 
 
 def _unbroken(secret: str) -> Text:
-    return Text(secret, no_wrap=True, overflow="ignore")
+    return Text(visible(secret), no_wrap=True, overflow="ignore")

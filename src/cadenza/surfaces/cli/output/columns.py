@@ -100,7 +100,7 @@ SCHEDULES = (
     Column("name", lambda one: one["name"]),
     Column("user", lambda one: one["user_id"]),
     Column("agent", lambda one: one["agent_id"]),
-    Column("fires", lambda one: moment(one["next_run_at"]) or "no more"),
+    Column("fires", lambda one: "paused" if one.get("paused") else moment(one["next_run_at"]) or "no more"),
     Column("again", lambda one: one["cron_expression"]),
     Column("zone", lambda one: one["timezone"]),
     Column("prompt", lambda one: one["prompt"]),
@@ -115,6 +115,17 @@ AGENTS = (
     Column("name", lambda agent: agent["name"]),
     Column("model", lambda agent: agent["model"]),
     Column("created", lambda agent: moment(agent["created_at"])),
+)
+AUDIT = (
+    Column("at", lambda one: moment(one["at"])),
+    Column("by", lambda one: one["name"] or one["by"]),
+    Column("surface", lambda one: one["surface"]),
+    Column("operation", lambda one: one["operation"], whole=True),
+    Column("subject", lambda one: " ".join(filter(None, (one["subject_kind"], one["subject_id"])))),
+    Column("fields", lambda one: ", ".join(change["field"] for change in one["changes"])),
+    Column("outcome", lambda one: one["outcome"]),
+    Column("reason", lambda one: one["reason"]),
+    Column("record", lambda one: one["id"]),
 )
 SECRETS = (
     Column("name", lambda secret: secret["name"]),

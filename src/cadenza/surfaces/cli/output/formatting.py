@@ -1,7 +1,6 @@
 """Values, tables and cards as text; what comes from outside is never read as markup."""
 
 import json
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,12 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cadenza.domain.text_patterns import visible
 from cadenza.domain.validation import UNITS_MS
 
 NOTHING = "-"
-JOINERS = "\u200c\u200d"
-"""Joiners shape letters and hide nothing, so they are allowed."""
-HARMFUL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 SECONDS = len("2030-01-31T12:00:00")
 Item = Mapping[str, Any]
 
@@ -29,19 +26,9 @@ class Column(NamedTuple):
     whole: bool = False
 
 
-def safe(value: object) -> str:
-    """A text without control characters for the terminal; line ends stay."""
-    return "".join(map(_visible, str(value)))
-
-
-def _visible(character: str) -> str:
-    harmless = character in JOINERS or character == "\n" or unicodedata.category(character) not in HARMFUL
-    return character if harmless else f"\\u{ord(character):04x}"
-
-
 def text(value: object, style: str = "") -> Text:
     """A value without markup; a dash for nothing."""
-    return Text(NOTHING if value is None or value == "" else safe(value), style=style)
+    return Text(NOTHING if value is None or value == "" else visible(str(value)), style=style)
 
 
 def moment(iso: str | None) -> str | None:
@@ -151,6 +138,7 @@ def state(endpoint: Item) -> str:
         (endpoint["paused_until"] is not None, "paused"),
         (endpoint["quota_opens_at"] is not None, "quota used up"),
         (endpoint["next_source"] == "retired", "retired"),
+        (endpoint.get("suspect"), "suspect"),
         (endpoint["next_run_at"] is None, "finished"),
     )
     return next((word for true, word in states if true), "waiting")

@@ -1,10 +1,11 @@
-"""Runs, trials, health, usage and limits as people see them."""
+"""Runs, trials, health, usage, limits and audit records as people see them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from rich.console import RenderableType
 
+from cadenza.domain.text_patterns import visible
 from cadenza.surfaces.cli.output.formatting import (
     Column,
     Item,
@@ -12,7 +13,6 @@ from cadenza.surfaces.cli.output.formatting import (
     card,
     many,
     moment,
-    safe,
     span,
     table,
     text,
@@ -39,7 +39,40 @@ MONTHS = (
     Column("runs", lambda month: f"{month['runs']:,}", right=True),
     Column("planner tokens", lambda month: f"{month['planner_tokens']:,}", right=True),
 )
+CHANGES = (
+    Column("field", lambda change: change["field"]),
+    Column("before", lambda change: "" if change["before"] is None else as_json(change["before"])),
+    Column("after", lambda change: "" if change["after"] is None else as_json(change["after"])),
+)
 WITHOUT = "none"
+
+
+def audit_record(record: Any) -> Iterator[RenderableType]:
+    """All about an audit record: who did what to which thing, and what differed."""
+    facts = {
+        "record": record["id"],
+        "at": moment(record["at"]),
+        "by": record["by"],
+        "name": record["name"],
+        "surface": record["surface"],
+        "operation": record["operation"],
+        "subject": " ".join(filter(None, (record["subject_kind"], record["subject_id"]))),
+        "outcome": record["outcome"],
+        "reason": record["reason"],
+    }
+    yield card({name: fact for name, fact in facts.items() if fact is not None})
+    if record["changes"]:
+        yield table(record["changes"], CHANGES)
+    if record["restorable"]:
+        yield text(f"cadenza audit restore {record['id']} puts it back as it was before.")
+
+
+def restored(answer: Any) -> Iterator[RenderableType]:
+    """What was restored, and what could not be."""
+    done = "Created again" if answer["created"] else "Restored"
+    yield text(f"{done} the {answer['subject_kind']} {answer['subject_id']}.")
+    if answer["note"]:
+        yield text(answer["note"])
 
 
 def run_card(run: Any) -> Iterator[RenderableType]:
@@ -74,7 +107,7 @@ def run_line(run: Item) -> str:
     """A run on one line, for `runs list --follow`."""
     why = run["error"] or run["reason"]
     parts = [moment(run["finished_at"]), run["status"], run["endpoint_id"], span(run["duration_ms"])]
-    return safe(" ".join([str(part) for part in parts] + ([f"({why})"] if why else []))).replace("\n", " ")
+    return visible(" ".join([str(part) for part in parts] + ([f"({why})"] if why else []))).replace("\n", " ")
 
 
 def trial_card(trial: Any) -> Iterator[RenderableType]:

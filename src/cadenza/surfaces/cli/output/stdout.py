@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.text_patterns import visible
 
 
 def write(text: str) -> bool:
@@ -35,7 +36,7 @@ def write_json(document: Mapping[str, Any]) -> None:
     """Write one JSON document."""
     import json
 
-    text = json.dumps(document, ensure_ascii=False, indent=2)
+    text = visible(json.dumps(document, ensure_ascii=False, indent=2))
     write((text if _writable(text) else json.dumps(document, indent=2)) + "\n")
 
 

@@ -5,10 +5,9 @@ from typing import Any
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.text_patterns import AN_IDEMPOTENCY_KEY
-from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
+from cadenza.operations.operation import NO_CONTENT, RANK_HEADER, RANKS, AnyOperation, Route
 from cadenza.surfaces.http import idempotency, problems
-from cadenza.surfaces.http.components import Components, Schema
-from cadenza.surfaces.http.service import RANK_HEADER, RANKS
+from cadenza.surfaces.http.documents.components import Components, Schema
 
 TITLE = "Cadenza"
 ABOUT = (
@@ -77,7 +76,7 @@ def _operation(operation: AnyOperation, route: Route, components: Components) ->
     }
     if operation.writes:
         described["parameters"].append({"$ref": "#/components/parameters/IdempotencyKey"})
-    if operation.writes and operation.scope is Scope.STEER:
+    if operation.ranked:
         described["parameters"].append({"$ref": "#/components/parameters/Rank"})
     if not route.has_body:
         described["parameters"] += [_parameter(name, schema, "query") for name, schema in fields.items()]

@@ -1,11 +1,13 @@
 """Functions of an embedding program: the options of their decorators, and the context of a run."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from re import fullmatch
 from typing import Any, TypedDict
 
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.scheduling.baseline import Baseline
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.hint import HintMode
@@ -14,7 +16,16 @@ from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import CallableTarget
-from cadenza.domain.validation import Duration, check_moment, milliseconds, parse_duration_ms, quoted
+from cadenza.domain.text_patterns import AN_ID
+from cadenza.domain.validation import (
+    Duration,
+    check_moment,
+    check_text,
+    milliseconds,
+    parse_duration_ms,
+    quoted,
+)
+from cadenza.domain.wording import name_operations, text_in_words
 from cadenza.engine.steering import Steering
 from cadenza.engine.steering_commands import PauseUntil, ProposeInterval, ProposeNextTime, SteeringCommand
 
@@ -47,11 +58,20 @@ class IntervalParts(TypedDict, total=False):
     seconds: float
 
 
-def interval_of(span: Duration | None, parts: IntervalParts) -> Duration:
+def interval_ms(span: Duration | None, parts: IntervalParts) -> int:
     """The interval, given either as a duration or in parts."""
     if (span is None) == (not parts):
         raise InvalidRequest('Give one interval: every("90s") or every(minutes=1, seconds=30).', "interval")
-    return timedelta(**parts) if span is None else span
+    if span is not None:
+        return parse_duration_ms("interval", span)
+    try:
+        return parse_duration_ms("interval", timedelta(**parts))
+    except (InvalidRequest, TypeError, ValueError, OverflowError):
+        given = ", ".join(f"{unit}={quantity!r:.40}" for unit, quantity in parts.items())
+        raise InvalidRequest(
+            f"every({given}) is no interval: its parts are numbers, and together from 1ms to 10 years.",
+            min(parts),
+        ) from None
 
 
 def endpoint_for(function: Callable[..., Any], baseline: Baseline, options: Options) -> Endpoint:
@@ -61,9 +81,9 @@ def endpoint_for(function: Callable[..., Any], baseline: Baseline, options: Opti
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
         raise InvalidRequest(f"There is no option {quoted(min(unknown))} here.", min(unknown))
-    name = options.get("name") or getattr(function, "__name__", None)
-    if name is None:
-        raise InvalidRequest("This has no name of its own: give it one, with name=...", "name")
+    name = _name(options.get("name", getattr(function, "__name__", None)))
+    if "description" in options:
+        check_text("description", options["description"])
     return Endpoint(
         id=name,
         name=name,
@@ -71,10 +91,30 @@ def endpoint_for(function: Callable[..., Any], baseline: Baseline, options: Opti
         description=options.get("description"),
         baseline=baseline,
         target=CallableTarget(name),
-        guard=Guard(_ms("min", options.get("min")), _ms("max", options.get("max"))),
+        guard=_guard(options),
         policy=_policy(options),
         hint_mode=options.get("hint_mode", HintMode.OVERRIDE),  # type: ignore[arg-type]
     )
+
+
+def _name(name: object) -> str:
+    """The name of a function, which is the id of its endpoint."""
+    if name is None:
+        raise InvalidRequest("This has no name of its own: give it one, with name=...", "name")
+    if not isinstance(name, str) or not fullmatch(AN_ID, name):
+        raise InvalidRequest(
+            f"{quoted(name)} is no name for a function here: give it another with name=,"
+            f" of {text_in_words(AN_ID)}.",
+            "name",
+        )
+    return name
+
+
+def _guard(options: Options) -> Guard:
+    shortest, longest = _ms("min", options.get("min")), _ms("max", options.get("max"))
+    if shortest is not None and longest is not None and shortest > longest:
+        raise InvalidRequest("min must not be longer than max.", "min")
+    return Guard(shortest, longest)
 
 
 def _policy(options: Options) -> Policy:
@@ -86,6 +126,26 @@ def _policy(options: Options) -> Policy:
         misfire_grace_ms=_ms("misfire_grace", options.get("misfire_grace")) or DEFAULTS.misfire_grace_ms,
         backoff=options.get("backoff", DEFAULTS.backoff),  # type: ignore[arg-type]
     )
+
+
+def check_flag(field: str, given: object) -> bool:
+    """Refuse what is neither True nor False: of texts, every one that says something would count as true."""
+    if not isinstance(given, bool):
+        raise InvalidRequest(f"{field} must be True or False, and not {quoted(given)}.", field)
+    return given
+
+
+@contextmanager
+def commands_in_refusals() -> Iterator[None]:
+    """Let refusals name commands in the place of operations, which a program has no functions for."""
+    try:
+        yield
+    except CadenzaError as problem:
+        from cadenza.surfaces.cli.groups import command_of  # Its imports cost time.
+
+        problem.message = name_operations(problem.message, command_of)
+        problem.args = (problem.message,)
+        raise
 
 
 def _ms(field: str, span: Duration | None) -> int | None:
@@ -139,7 +199,8 @@ class EndpointTools:
     async def _steer(self, command: SteeringCommand) -> ChangedEndpoint:
         if self._ready is not None:
             await self._ready()
-        return await self._steering.steer(self._key, command, origin=self._origin)
+        with commands_in_refusals():
+            return await self._steering.steer(self._key, command, origin=self._origin)
 
 
 class RunContext(EndpointTools):

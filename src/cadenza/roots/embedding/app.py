@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime, time, timedelta
 from functools import partial
 from types import TracebackType
@@ -15,33 +15,35 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.adapters.telemetry.log import ProgramLog
-from cadenza.domain.agents.schedule_protection import refuse_new_schedule
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import enrollment
-from cadenza.domain.errors import CadenzaError, Conflict
+from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim
-from cadenza.domain.scheduling.steer import plan_first_run, redefine
-from cadenza.domain.validation import Duration, parse_duration_ms
-from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
+from cadenza.domain.scheduling.target import HTTP, PROMPT
+from cadenza.domain.validation import Duration, check_text
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
-from cadenza.roots.settings import read_settings
-from cadenza.roots.wiring.daily_service import clocks_for, daily_parts
-from cadenza.roots.wiring.functions import (
+from cadenza.roots.embedding.declarations import Declarations
+from cadenza.roots.embedding.functions import (
     EndpointTools,
     IntervalParts,
     Options,
     RunContext,
+    check_flag,
     endpoint_for,
-    interval_of,
+    interval_ms,
 )
+from cadenza.roots.settings import read_settings
+from cadenza.roots.wiring.daily_service import clocks_for, daily_parts
+from cadenza.roots.wiring.extras import check_extras
+from cadenza.roots.wiring.idle import refuse_beside_up
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals
-from cadenza.roots.wiring.stores import open_store
+from cadenza.roots.wiring.stores import DATABASE_SETTING, check_url, open_store
 from cadenza.roots.wiring.worker import ProcessContext
 from cadenza.roots.worker import background_parts, open_worker
 
@@ -54,13 +56,6 @@ class EveryOptions(Options, IntervalParts, total=False):
     start_now: bool
 
 
-class Declared(NamedTuple):
-    """An endpoint that a program has declared."""
-
-    endpoint: Endpoint
-    start_now: bool
-
-
 class _Live(NamedTuple):
     """What there is while the app runs."""
 
@@ -69,9 +64,6 @@ class _Live(NamedTuple):
     steering: Steering
     supervisor: Supervisor
     parts: Sequence[Part]
-    loop: asyncio.AbstractEventLoop
-    to_store: asyncio.Queue[Declared]
-    """Endpoints that were declared since the start, and are not stored yet."""
 
 
 class Cadenza:
@@ -79,7 +71,8 @@ class Cadenza:
 
     Functions are declared with `every`, `cron` and `once`; they run while `run` runs,
     or inside `async with app:`. Of all processes with the same database, one runs
-    each slot.
+    each slot. With `worker=True`, the app also runs HTTP endpoints and prompts that
+    it did not declare, as `cadenza worker` does.
 
     Settings are those of `cadenza up`, from the environment or by their names: `log_level="debug"`.
     """
@@ -88,15 +81,26 @@ class Cadenza:
     """Passes the events of the scheduler to handlers: `app.telemetry.attach("mine", handler)`."""
 
     def __init__(
-        self, database_url: str | None = None, *, clock: Clock | None = None, **settings: Any
+        self,
+        database_url: str | None = None,
+        *,
+        clock: Clock | None = None,
+        worker: bool = False,
+        **settings: Any,
     ) -> None:
         url = {} if database_url is None else {"database_url": database_url}
         self._settings = read_settings(**url, **settings)
+        check_url(self._settings.database_url, "database_url" if url else DATABASE_SETTING)
+        refuse_beside_up(self._settings, "a program")
+        check_extras(self._settings, models=worker)
+        self._worker = worker
         self._clock = clock or SystemClock()
         self._cron = CronsimCron()
         self._log = ProgramLog(open_log(self._settings))
         self.telemetry = EventBus(self._log)
-        self._declared: dict[str, Declared] = {}
+        self._declarations = Declarations(
+            clock=self._clock, cron=self._cron, log=self._log, settings=self._settings
+        )
         self._daily: CallableTargetRunner | None = None
         self._callables = CallableDispatcher(context=self._context)
         self._live: _Live | None = None
@@ -107,17 +111,16 @@ class Cadenza:
     ) -> Callable[[Function], Function]:
         """Run on an interval, given as a span or as `days`, `hours`, `minutes` and `seconds`."""
         given: dict[str, Any] = dict(options)
-        units = IntervalParts.__annotations__.keys() & given.keys()
+        units = [unit for unit in IntervalParts.__annotations__ if unit in given]
         parts = IntervalParts(**{unit: given.pop(unit) for unit in units})  # type: ignore[typeddict-item]
-        start_now = bool(given.pop("start_now", False))
-        baseline = Every(parse_duration_ms("interval", interval_of(interval, parts)))
-        return self._declare(baseline, given, start_now=start_now)
+        start_now = check_flag("start_now", given.pop("start_now", False))
+        return self._declare(Every(interval_ms(interval, parts)), given, start_now=start_now)
 
     def cron(
         self, line: str, *, timezone: str = "UTC", **options: Unpack[Options]
     ) -> Callable[[Function], Function]:
         """Run by a cron line in a time zone."""
-        self._cron.check(line, timezone)
+        self._cron.check(check_text("line", line), timezone)
         return self._declare(Cron(line, timezone), dict(options))
 
     def once(self, at: datetime, **options: Unpack[Options]) -> Callable[[Function], Function]:
@@ -142,21 +145,18 @@ class Cadenza:
 
     def add(self, endpoint: Endpoint, *, start_now: bool = False) -> None:
         """Run an endpoint that is no function: an HTTP target, say."""
-        refuse_new_schedule(endpoint)
-        if endpoint.id in self._declared:
-            raise Conflict(f"There is an endpoint {endpoint.id!r} already; give this one another id.")
-        if isinstance(endpoint.baseline, Cron):
-            self._cron.check(endpoint.baseline.expression, endpoint.baseline.timezone)
-        self._add(Declared(endpoint, start_now))
+        self._declarations.check(endpoint)
+        self._declarations.add(endpoint, start_now=check_flag("start_now", start_now))
 
     def __getitem__(self, name: str) -> EndpointTools:
         """The tools of a function, by its name, for whoever steers it from outside."""
         live, key = self._started(), EndpointKey("default", name)
-        return EndpointTools(live.steering, key, origin="program", ready=live.to_store.join)
+        return EndpointTools(live.steering, key, origin="program", ready=self._declarations.until_stored)
 
     def run(self) -> None:
         """Run until SIGTERM or Ctrl-C, then let what runs finish."""
-        run_event_loop(self._run_until_stopped())
+        with suppress(KeyboardInterrupt):  # It came while the app was starting.
+            run_event_loop(self._run_until_stopped())
 
     async def __aenter__(self) -> Self:
         live = await self._start()
@@ -190,20 +190,21 @@ class Cadenza:
             store = await stack.enter_async_context(
                 open_store(self._settings, ids=TimeOrderedIds(), log=self._log)
             )
-            stored = list(self._declared.values())
-            for declared in stored:
-                await self._keep(store, declared)
+            await self._declarations.start(store)
+            stack.callback(self._declarations.stop)
             parts = await self._open_parts(stack, store)
             supervisor = Supervisor(clock=SystemClock(), log=self._log, telemetry=self.telemetry)
-            steering = Steering(store=store.endpoints, clock=self._clock, cron=self._cron)
-            loop, to_store = asyncio.get_running_loop(), asyncio.Queue[Declared]()
-            self._live = _Live(stack.pop_all(), store, steering, supervisor, parts, loop, to_store)
-            for declared in list(self._declared.values())[len(stored) :]:  # Declared while it started.
-                to_store.put_nowait(declared)
+            steering = Steering(
+                store=store.endpoints,
+                clock=self._clock,
+                cron=self._cron,
+                jitter_ms=self._settings.jitter_ms,
+            )
+            self._live = _Live(stack.pop_all(), store, steering, supervisor, parts)
         return self._live
 
     async def _open_parts(self, stack: AsyncExitStack, store: Store) -> list[Part]:
-        """What runs in the program: all that a worker has, and the daily runner if there is a function."""
+        """What runs in the program: the parts of a worker, and the daily runner if there is a function."""
         settings, events = self._settings, self.telemetry
         monitoring = ProcessMonitoring(settings, store=store, log=self._log, role="program", events=events)
         context = ProcessContext(
@@ -211,6 +212,7 @@ class Cadenza:
             clock=self._clock,
             log=self._log,
             callables=self._callables,
+            beside_functions=self._beside_functions,
             telemetry=events,
             alerts=monitoring.endpoint_alerts(),
         )
@@ -220,7 +222,7 @@ class Cadenza:
             stack.callback(self._daily.close)
             daily = daily_parts(settings, context, self._daily, clocks_for(self._clock))
         return [
-            Part("declarations", self._store_declared),
+            Part("declarations", self._declarations.store_late),
             Part("worker", worker.run, worker.stop),
             *daily,
             *await background_parts(stack, settings, context, monitoring, daily=bool(daily)),
@@ -230,58 +232,22 @@ class Cadenza:
         live, self._live, self._running = self._started(), None, None
         await live.stack.aclose()
 
-    async def _store_declared(self) -> None:
-        """Store endpoints that are declared while the app runs, until cancelled."""
-        live, clock = self._started(), SystemClock()
-        attempts = Attempts("declarations", clock, self._log)
-        while True:
-            declared = await live.to_store.get()
-            try:
-                while not await attempts.try_once(self._keep(live.store, declared)):
-                    await clock.sleep(RECOVERY_MS)
-            except CadenzaError as problem:
-                facts = {"endpoint_id": declared.endpoint.id, "problem": problem.message}
-                self._log.error("an endpoint was declared and could not be stored", **facts)
-            finally:
-                live.to_store.task_done()
-
-    async def _keep(self, store: Store, declared: Declared) -> None:
-        """Add an endpoint, or bring the one that is there up to date; another process may do the same."""
-        (endpoint, start_now), now = declared, self._clock.now()
-        try:
-            await store.endpoints.add(plan_first_run(endpoint, now=now, cron=self._cron, start_now=start_now))
-        except Conflict:
-            await store.endpoints.amend(
-                endpoint.key, lambda old: redefine(old, endpoint, now=now, cron=self._cron)
-            )
-
     def _declare(
         self, baseline: Baseline, options: dict[str, Any], *, start_now: bool = False
     ) -> Callable[[Function], Function]:
         def decorate(function: Function) -> Function:
             endpoint = endpoint_for(function, baseline, Options(**options))  # type: ignore[typeddict-item]
-            if endpoint.id in self._declared:
-                raise Conflict(f"There is a function {endpoint.id!r} already; give this one a name.")
+            self._declarations.check(endpoint, remedy="give this function another name with name=")
             self._callables.register(endpoint.id, function)
-            self._add(Declared(endpoint, start_now))
+            self._declarations.add(endpoint, start_now=start_now)
             return function
 
         return decorate
 
-    def _add(self, declared: Declared) -> None:
-        """Store an endpoint at the start or, if the app runs already, as soon as possible."""
-        self._declared[declared.endpoint.id] = declared
-        if self._live is None:
-            return
-        loop, put = self._live.loop, self._live.to_store.put_nowait
-        try:
-            is_here = asyncio.get_running_loop() is loop
-        except RuntimeError:  # This thread has no loop.
-            is_here = False
-        if is_here:
-            put(declared)
-        else:
-            loop.call_soon_threadsafe(put, declared)
+    def _beside_functions(self) -> tuple[str, ...]:
+        if self._worker:
+            return (HTTP, PROMPT)
+        return (HTTP,) if self._declarations.include_http else ()
 
     def _context(self, claim: Claim) -> RunContext:
         return RunContext(self._started().steering, claim)

@@ -1,0 +1,1 @@
+"""Documents about the HTTP API: OpenAPI, the reference, and the page that shows them."""
