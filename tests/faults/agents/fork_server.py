@@ -13,18 +13,61 @@ from pathlib import Path
 import aiohttp
 from tests.surfaces.server_process import A_KEY, Caller
 
-PROGRAM = Path(__file__).with_name("fork_server_process.py")
+PROGRAM = "tests.faults.agents.fork_server_process"
+ROOT = Path(__file__).parents[3]
 TIMEOUT_S = 120.0
 PAUSE_S = 0.01
 
 
-class ServerProcess:
+class ForkedProcess:
+    """A process, and the files that it writes to."""
+
+    def __init__(self, pid: int, out: Path, err: Path) -> None:
+        self.pid = pid
+        self._out = out
+        self._err = err
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended; the fork server reaps what has."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    @property
+    def log(self) -> str:
+        """What it has logged so far."""
+        return self._err.read_text() if self._err.exists() else ""
+
+    def send(self, how: signal.Signals) -> None:
+        """Send it a signal, if it has not ended."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, how)
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def end(self) -> None:
+        """Stop it with SIGTERM, and check that it logs its end."""
+        self._end(signal.SIGTERM)
+        assert "cadenza has stopped" in self.log
+
+    def _end(self, how: signal.Signals) -> None:
+        limit = time.monotonic() + TIMEOUT_S
+        self.send(how)
+        while self.alive:
+            assert time.monotonic() < limit, "it would not end"
+            time.sleep(PAUSE_S)
+
+
+class ServerProcess(ForkedProcess):
     """A process of `cadenza up` or the API."""
 
     def __init__(self, pid: int, out: Path, err: Path) -> None:
-        self._pid = pid
-        self._out = out
-        self._err = err
+        super().__init__(pid, out, err)
         self.address = self._address()
 
     @property
@@ -41,33 +84,14 @@ class ServerProcess:
         async with aiohttp.ClientSession(self.address, headers=headers) as session:
             yield Caller(session)
 
-    def kill(self) -> None:
-        """Kill it with SIGKILL."""
-        self._end(signal.SIGKILL)
-
-    def end(self) -> None:
-        """Stop it with SIGTERM, and check that it logs its end."""
-        self._end(signal.SIGTERM)
-        assert "cadenza has stopped" in self._err.read_text()
-
-    def _end(self, how: signal.Signals) -> None:
-        limit = time.monotonic() + TIMEOUT_S
-        with suppress(ProcessLookupError):
-            os.kill(self._pid, how)
-            while time.monotonic() < limit:
-                os.kill(self._pid, 0)
-                time.sleep(PAUSE_S)
-            raise AssertionError("it would not end")
-
     def _address(self) -> str:
         limit = time.monotonic() + TIMEOUT_S
         while time.monotonic() < limit:
-            said = self._err.read_text() if self._err.exists() else ""
-            for line in said.splitlines(keepends=True):
+            for line in self.log.splitlines(keepends=True):
                 if "cadenza is up" in line and line.endswith("\n"):
                     return str(json.loads(line)["api"])
             time.sleep(PAUSE_S)
-        raise AssertionError(f"it did not start: {self._err.read_text()}")
+        raise AssertionError(f"it did not start: {self.log}")
 
 
 class ForkServer:
@@ -78,24 +102,41 @@ class ForkServer:
         self._settings = {"CADENZA_PORT": "0", "CADENZA_LOG_JSON": "1"} | settings
         self._started = 0
         self._process = subprocess.Popen(
-            [sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", PROGRAM],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def up(self, *, speed: float = 1) -> AbstractContextManager[ServerProcess]:
         """`cadenza up`, killed at the end of the block."""
-        return self._fork(speed)
+        return self._server("up", speed)
 
     def api(self) -> AbstractContextManager[ServerProcess]:
         """The API alone, killed at the end of the block."""
-        return self._fork(0)
+        return self._server("api", 1)
+
+    def start(self, role: str, **settings: str) -> ForkedProcess:
+        """Any program, with settings of its own beside the common ones; it is the caller's to end."""
+        return ForkedProcess(*self._fork(role, 1, settings))
 
     @contextmanager
-    def _fork(self, speed: float) -> Iterator[ServerProcess]:
+    def _server(self, role: str, speed: float) -> Iterator[ServerProcess]:
+        pid, out, err = self._fork(role, speed, {})
+        try:
+            yield ServerProcess(pid, out, err)
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _fork(self, role: str, speed: float, settings: dict[str, str]) -> tuple[int, Path, Path]:
         self._started += 1
         out, err = (self._folder / f"{name}-{self._started}" for name in ("out", "err"))
         request = {
+            "role": role,
             "folder": str(self._folder),
-            "settings": self._settings,
+            "settings": self._settings | settings,
             "speed": speed,
             "out": str(out),
             "err": str(err),
@@ -104,12 +145,7 @@ class ForkServer:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        pid = int(self._process.stdout.readline())
-        try:
-            yield ServerProcess(pid, out, err)
-        finally:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        return int(self._process.stdout.readline()), out, err
 
     def close(self) -> None:
         assert self._process.stdin is not None

@@ -1,24 +1,21 @@
 """A crash between any two writes leaves all of a firing, or of a failure, or nothing of it."""
 
-import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
+from tests.faults.statement_crashes import Crash, StatementCounter
 from tests.postgres import database_url, newest_databases
 
-from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.agents import conversations, deliveries
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.scheduling.abandon import DEATHS_ALONE
 from cadenza.domain.scheduling.run import Claim
-from cadenza.domain.scheduling.settle import MOST_ABANDONED
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts.agents.conversation_fixtures import (
     ANNA,
@@ -36,54 +33,17 @@ __all__ = ["database_url", "newest_databases"]
 MOST_WRITES = 60
 
 
-class Crash(Exception):
-    """The process is gone."""
-
-
-class Counter:
-    """Lets so many statements through, then crashes."""
-
-    def __init__(self) -> None:
-        self.left: int | None = None
-
-    def step(self) -> None:
-        if self.left is not None:
-            if self.left == 0:
-                raise Crash
-            self.left -= 1
-
-
-class Connection(sqlite3.Connection):
-    """A connection that crashes before a statement."""
-
-    counter: Counter
-
-    def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
-        if sql not in ("ROLLBACK", "BEGIN IMMEDIATE"):
-            self.counter.step()
-        return super().execute(sql, *given)
-
-    def executemany(self, sql: str, rows: Any, /) -> sqlite3.Cursor:
-        self.counter.step()
-        return super().executemany(sql, rows)
-
-
 class Crashing:
     """A store, and how to let it crash at a statement."""
 
-    def __init__(self, store: SqliteStore | PostgresStore, counter: Counter) -> None:
+    def __init__(self, store: SqliteStore | PostgresStore, counter: StatementCounter) -> None:
         self.store = store
         self.bench = Bench(store)
         self.talk = ConversationFixture(self.bench)
         self._counter = counter
 
-    @contextmanager
-    def crashing_at(self, statement: int) -> Iterator[None]:
-        self._counter.left = statement
-        try:
-            yield
-        finally:
-            self._counter.left = None
+    def crashing_at(self, statement: int) -> AbstractContextManager[None]:
+        return self._counter.crashing_at(statement)
 
     async def left(self) -> tuple[Any, ...]:
         """All that a firing leaves, in numbers; and whether somebody has the turn."""
@@ -115,33 +75,11 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def crashing(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Crashing]:
-    counter = Counter()
     await migrate(url)
-    store = (_sqlite if url.startswith("sqlite") else _postgres)(url, monkeypatch, counter)
+    counter = StatementCounter(monkeypatch)
+    store = counter.store(url, FakeIds())
     yield Crashing(store, counter)
     await store.close()
-
-
-def _sqlite(url: str, monkeypatch: pytest.MonkeyPatch, counter: Counter) -> SqliteStore | PostgresStore:
-    connect = sqlite3.connect
-    factory = type("Counted", (Connection,), {"counter": counter})
-    monkeypatch.setattr(sqlite3, "connect", lambda *given, **how: connect(*given, factory=factory, **how))
-    return SqliteStore(SqliteFile(Path(url.removeprefix("sqlite:///"))), FakeIds())
-
-
-def _postgres(url: str, monkeypatch: pytest.MonkeyPatch, counter: Counter) -> SqliteStore | PostgresStore:
-    for name in ("fetch", "execute", "executemany", "fetchval", "fetchrow"):
-        monkeypatch.setattr(asyncpg.Connection, name, _counted(getattr(asyncpg.Connection, name), counter))
-    return PostgresStore(PostgresPool(url, size=2), FakeIds())
-
-
-def _counted(method: Callable[..., Awaitable[Any]], counter: Counter) -> Callable[..., Awaitable[Any]]:
-    async def counted(connection: Any, statement: str, *given: Any, **how: Any) -> Any:
-        if statement not in ("ROLLBACK;", "BEGIN;"):
-            counter.step()
-        return await method(connection, statement, *given, **how)
-
-    return counted
 
 
 async def test_a_crash_between_any_two_writes_leaves_all_of_a_firing_or_nothing(crashing: Crashing) -> None:
@@ -162,10 +100,10 @@ async def test_a_crash_between_any_two_writes_leaves_all_of_a_firing_or_nothing(
 async def test_a_crash_while_a_schedule_is_given_up_leaves_all_of_that_or_nothing(crashing: Crashing) -> None:
     await crashing.talk.add_users_and_agents()
     await crashing.store.endpoints.add(a_schedule())
-    for attempt in range(1, MOST_ABANDONED + 1):
+    for attempt in range(1, DEATHS_ALONE + 1):
         await crashing.bench.claim_one()
         crashing.bench.pass_ms(LEASE_MS)
-        history = (2, 1, 1, 1) if attempt == MOST_ABANDONED else (0, 0, 0, 0)
+        history = (2, 1, 1, 1) if attempt == DEATHS_ALONE else (0, 0, 0, 0)
         before, after = await crashing.left(), (attempt, *history, 0, True)
         statement, left = 0, before
         while left == before and statement < MOST_WRITES:

@@ -16,7 +16,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
+from tests.faults.engine_profiles import EVERYTHING
+
+from cadenza.adapters.stores.postgres.locks.daily_lanes import PostgresLanes, SessionLocks
+from cadenza.adapters.stores.postgres.locks.leased_lanes import LeasedLanes, LeasedLocks
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
 from cadenza.domain.daily.user import DONE, DailyRunResult
 from cadenza.domain.job_failure import ErrorClass
@@ -91,6 +94,9 @@ class ProcessSetup(NamedTuple):
     crash_point: CrashPoint | None = None
     max_concurrency: int = 6
     tick_ms: int = 300_000
+    profile: str = EVERYTHING
+    lease_s: float = 3.0
+    """How long lanes are leased where the engine has no locks that end with a session."""
 
     @property
     def log_file(self) -> Path:
@@ -178,6 +184,7 @@ def run_process(setup: ProcessSetup) -> None:
         os.dup2(log.fileno(), 2)
     settings = Settings(
         database_url=setup.url,
+        database_profile=setup.profile,
         max_concurrency=setup.max_concurrency,
         tick_ms=setup.tick_ms,
         log_level="warning",
@@ -187,10 +194,11 @@ def run_process(setup: ProcessSetup) -> None:
     crash_trigger = CrashTrigger(setup.crash_point, entries)
     crash_trigger.watch(SqlDaily, "pending_days", "pending_days")
     crash_trigger.watch(SqlDaily, "finalize_days", "finalize_days")
-    quickly = {"retry_s": 0.2}
-    (PostgresLanes.__init__.__kwdefaults__ or {}).update(quickly)
-    crash_trigger.watch(PostgresLanes, "_take", "take", counts=bool)
-    crash_trigger.watch(PostgresLanes, "_release", "give")
+    _hasten(PostgresLanes, retry_s=0.2)
+    _hasten(LeasedLanes, retry_s=0.2, lease_s=setup.lease_s)
+    for locks in (SessionLocks, LeasedLocks):
+        crash_trigger.watch(locks, "take", "take", counts=bool)
+        crash_trigger.watch(locks, "release", "give")
     _log_taken_days(entries)
     asyncio.run(
         serve(
@@ -199,6 +207,10 @@ def run_process(setup: ProcessSetup) -> None:
             target_runner=RecordingTargetRunner(setup, entries, crash_trigger),
         )
     )
+
+
+def _hasten(lanes: type[PostgresLanes], **spans_s: float) -> None:
+    (lanes.__init__.__kwdefaults__ or {}).update(spans_s)
 
 
 def _log_taken_days(entries: ProcessLog) -> None:

@@ -1,7 +1,6 @@
 """A daily process killed in jobs and in ticks, and away over cutoffs and midnight: nobody is skipped."""
 
 import asyncio
-import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
@@ -22,9 +21,11 @@ from tests.faults.daily.daily_processes import (
     started,
     until,
 )
+from tests.faults.engine_profiles import PROFILES_IN_SOAK, SOAK
 from tests.postgres import Databases, databases, newest_databases
 
 from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.stores.postgres.engines.profile import profile_of
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.migrate import migrate
@@ -40,11 +41,13 @@ from cadenza.roots.wiring.stores import SQLITE
 
 __all__ = ["databases", "newest_databases"]
 
-SOAK = bool(os.environ.get("CADENZA_SOAK"))
 USERS = 300 if SOAK else 48
 CRASHES = 40 if SOAK else 4
 SPEED = 1_200
 """An hour in three seconds."""
+LEASE_S = 1.0
+"""Twenty minutes, which is how long nobody serves the lanes of a process that died."""
+FILE = "sqlite"
 LATE_EVENING = datetime(2030, 1, 31, 22, 10, tzinfo=UTC)
 MIDNIGHT = datetime(2030, 2, 1, tzinfo=UTC)
 STARTS = (
@@ -114,28 +117,44 @@ def days_due(now: datetime) -> dict[tuple[str, date], datetime]:
     return {key: moment for key, moment in cutoffs.items() if LATE_EVENING < moment <= now}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        asyncio.run(migrate(f"{SQLITE}{tmp_path / 'cadenza.db'}"))
-        return f"{SQLITE}{tmp_path / 'cadenza.db'}"
-    found: Databases = request.getfixturevalue("newest_databases")
-    return found.new()
+def with_schema(found: Databases, profile: str) -> str:
+    """A new database for an engine of this profile."""
+    url = found.empty()
+    asyncio.run(migrate(url, profile_of(profile)))
+    return url
 
 
-def test_a_process_that_dies_again_and_again_skips_nobody(url: str, tmp_path: Path) -> None:
+@pytest.fixture(params=[FILE, *PROFILES_IN_SOAK])
+def profile(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest, profile: str, tmp_path: Path) -> str:
+    if profile != FILE:
+        return with_schema(request.getfixturevalue("newest_databases"), profile)
+    url = f"{SQLITE}{tmp_path / 'cadenza.db'}"
+    asyncio.run(migrate(url))
+    return url
+
+
+def test_a_process_that_dies_again_and_again_skips_nobody(url: str, profile: str, tmp_path: Path) -> None:
     asked(url, partial(populate, given=users()))
+    setup = ProcessSetup(url, tmp_path, SetClock(tmp_path / "clock", MIDNIGHT, SPEED), lease_s=LEASE_S)
+    if profile != FILE:
+        setup = setup._replace(profile=profile)
     chance, seen = Random(7), dict[tuple[str, date], Verdict]()
     moment = LATE_EVENING
     for number, crash_point in enumerate(crash_points(chance)):
         moment = max(moment + timedelta(minutes=chance.randint(1, 9)), *STARTS[: number + 1])
         clock = SetClock(tmp_path / f"clock-{number}", moment, SPEED)
-        moment = run_until_crash(ProcessSetup(url, tmp_path, clock, crash_point=crash_point))
+        moment = run_until_crash(setup._replace(clock=clock, crash_point=crash_point))
         after = asked(url, verdicts)
         assert seen.items() <= after.items(), "a verdict has changed"
         seen = after
     tomorrow = moment + timedelta(days=1)
-    run_to_end(ProcessSetup(url, tmp_path, SetClock(tmp_path / "clock", tomorrow, SPEED)), tomorrow)
+    run_to_end(setup._replace(clock=SetClock(tmp_path / "clock", tomorrow, SPEED)), tomorrow)
     final = asked(url, verdicts)
     assert seen.items() <= final.items(), "a verdict has changed"
     assert list(violations(final, read_log(tmp_path), tomorrow)) == []

@@ -1,6 +1,5 @@
 """Daily processes on one PostgreSQL share the work; two die as lanes change hands, and nobody is skipped."""
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,8 @@ from tests.faults.daily.daily_processes import (
     started,
     until,
 )
-from tests.faults.daily.test_process_kills import ALL, Given, asked, populate
+from tests.faults.daily.test_process_kills import ALL, Given, asked, populate, with_schema
+from tests.faults.engine_profiles import PROFILES, SOAK
 from tests.postgres import Databases, databases, newest_databases
 
 from cadenza.domain.daily.user import DayStatus, Verdict
@@ -28,7 +28,6 @@ from cadenza.ports.store import Store
 
 __all__ = ["databases", "newest_databases"]
 
-SOAK = bool(os.environ.get("CADENZA_SOAK"))
 USERS = 3_000 if SOAK else 300
 JOB_S = 0.5
 """Until there is haste: so there is work for everybody who comes, however long that takes."""
@@ -61,14 +60,17 @@ def works(process: Process, folder: Path) -> bool:
     return any(entry.pid == process.pid for entry in read_log(folder))
 
 
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("giving", [GIVING, *SUDDEN] if SOAK else [GIVING], ids=repr)
 def test_those_who_are_left_serve_everybody(
-    newest_databases: Databases, tmp_path: Path, giving: CrashPoint
+    newest_databases: Databases, tmp_path: Path, giving: CrashPoint, profile: str
 ) -> None:
-    url = newest_databases.new()
+    url = with_schema(newest_databases, profile)
     asked(url, partial(populate, given=users()))
     clock = SetClock(tmp_path / "clock", BEGIN, 1)
-    setup = ProcessSetup(url, tmp_path, clock, job_s=JOB_S, max_concurrency=MOST, tick_ms=1_000)
+    setup = ProcessSetup(
+        url, tmp_path, clock, job_s=JOB_S, max_concurrency=MOST, tick_ms=1_000, profile=profile
+    )
     with (
         at_work(setup._replace(crash_point=giving)) as first,
         at_work(setup) as second,

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.faults.scheduling.history_checks import History, violations
+from tests.faults.scheduling.history_checks import History, report, violations
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sqlite.database import SqliteFile
@@ -79,5 +79,6 @@ async def test_up_survives_being_killed(seed: int, tmp_path: Path) -> None:
         assert up.run_for(chance.uniform(0.1, 1.0), signal.SIGKILL) == -signal.SIGKILL
     assert up.run_for(QUIET_S, signal.SIGTERM) == 0
     found = await history(tmp_path)
+    report(found, kills=KILLS)
     assert list(violations(found, up.seen)) == []
     assert sum(len(runs) for _, runs in found.values()) >= len(up.seen) > KILLS

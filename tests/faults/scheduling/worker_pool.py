@@ -7,11 +7,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from tests.faults.scheduling.history_checks import History
+from tests.faults.scheduling.worker_process import NOTE_AND_ALL
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.postgres.pool import PostgresPool
@@ -31,13 +34,25 @@ SETTINGS = {
     "CADENZA_CLAIM_LIMIT": "100",
     "CADENZA_WORKER_CONCURRENCY": "100",
 }
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 class WorkerPool:
     """Starts, kills and stops workers; everything is ended when the test is."""
 
-    def __init__(self, url: str, folder: Path, *, run_ms: tuple[float, float] = (0, 5)) -> None:
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        *,
+        run_ms: tuple[float, float] = (0, 5),
+        settings: Mapping[str, str] = NO_SETTINGS,
+        runs: Sequence[str] = NOTE_AND_ALL,
+    ) -> None:
+        """They run one function, whose name comes first in `runs`, and the other kinds of targets there."""
         self.url = url
+        self._runs = runs
+        self._settings = {**SETTINGS, **settings}
         self._dispatch_log = folder / "notes"
         self._dispatch_log.touch()
         self._run_ms = run_ms
@@ -56,8 +71,8 @@ class WorkerPool:
         log = self._dispatch_log.with_name(f"worker-{len(self.processes)}.log")
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, str(PROGRAM), str(self._dispatch_log), *map(str, self._run_ms)],
-                env=os.environ | SETTINGS | {"CADENZA_DATABASE_URL": self.url},
+                [sys.executable, str(PROGRAM), str(self._dispatch_log), *map(str, self._run_ms), *self._runs],
+                env=os.environ | self._settings | {"CADENZA_DATABASE_URL": self.url},
                 stderr=out,
             )
         self.processes.append(process)
@@ -72,6 +87,12 @@ class WorkerPool:
         process.send_signal(signal.SIGKILL)
         process.wait()
 
+    async def freeze(self, process: subprocess.Popen[bytes]) -> None:
+        """Stop a worker in its tracks for longer than its leases protect, and let it go on."""
+        process.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(1.5 * LEASE_MS / 1_000)
+        process.send_signal(signal.SIGCONT)
+
     def stop(self) -> list[int]:
         """Ask all that still live to stop; their exit codes."""
         living = [process for process in self.processes if process.poll() is None]
@@ -83,7 +104,7 @@ class WorkerPool:
         return Counter(self._dispatch_log.read_text().split())
 
 
-async def populate(url: str, count: int) -> None:
+async def populate(url: str, count: int, *, after: int = 0) -> None:
     """Endpoints that are due now and run once."""
     store = PostgresStore(PostgresPool(url), TimeOrderedIds())
     now = datetime.now(UTC)
@@ -94,7 +115,7 @@ async def populate(url: str, count: int) -> None:
                 store.endpoints.add(
                     an_endpoint(f"endpoint-{number:05}", baseline=Once(now), next_run_at=now, target=target)
                 )
-                for number in range(first, min(first + 50, count))
+                for number in range(after + first, after + min(first + 50, count))
             )
         )
     await store.close()
@@ -106,7 +127,7 @@ async def finished(url: str) -> History:
     limit = time.monotonic() + TIMEOUT_S
     try:
         while await store.endpoints.next_due() is not None or await _held(store):
-            assert time.monotonic() < limit, "the workers did not finish"
+            assert time.monotonic() < limit, f"the workers did not finish; paused are {await _paused(store)}"
             await asyncio.sleep(0.1)
         endpoints = await store.catalog.find("default", page=Page(100_000))
         return {one.id: (one, (await store.runs.runs(one.key))[::-1]) for one in endpoints}
@@ -116,3 +137,8 @@ async def finished(url: str) -> History:
 
 async def _held(store: PostgresStore) -> bool:
     return any(endpoint.lease for endpoint in await store.catalog.find("default", page=Page(100_000)))
+
+
+async def _paused(store: PostgresStore) -> list[str]:
+    found = await store.catalog.find("default", page=Page(100_000))
+    return [endpoint.id for endpoint in found if endpoint.pause_reason]
