@@ -1,14 +1,15 @@
 """A process that runs cycles until its standard input ends, and prints their number for each line of it.
 
-It takes a role, worker or ceiling, the URL of a database, and the size of a batch.
+It takes a role, worker, default, ceiling or rows, the URL of a database, and the size of a batch.
 """
 
 import asyncio
 import sys
-import threading
 from collections.abc import Callable
+from functools import partial
 
 import asyncpg
+from benchmarks.counting import Counter
 from benchmarks.fill_database import NOOP
 from benchmarks.postgres_ceiling import PostgresCeiling
 from benchmarks.workers import CLOCK, LOG
@@ -21,32 +22,21 @@ from cadenza.roots.wiring.process import run_event_loop, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext, open_loop
 
-
-class Counter:
-    """Counts cycles, and prints the count."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    async def noop(self) -> None:
-        """A function that does nothing."""
-        self.count += 1
-
-    def answer(self, on_end: Callable[[], object]) -> None:
-        """Answer every line of the input, in a thread of its own, until it ends."""
-        loop = asyncio.get_running_loop()
-
-        def body() -> None:
-            for _ in sys.stdin:
-                print(self.count, flush=True)
-            loop.call_soon_threadsafe(on_end)
-
-        threading.Thread(target=body, daemon=True).start()
+CONNECTIONS = 10
 
 
-async def work(url: str, batch: int) -> None:
-    """Be a worker as the product sets it up, with batches as large as the ceiling's."""
-    settings = Settings(database_url=url, jitter_ms=0, claim_limit=batch, worker_concurrency=4 * batch)
+async def work_tuned(url: str, batch: int) -> None:
+    """Be a worker with batches as large as the ceiling's."""
+    await work(Settings(database_url=url, jitter_ms=0, claim_limit=batch, worker_concurrency=4 * batch))
+
+
+async def work_by_default(url: str, _: int) -> None:
+    """Be a worker with the product's defaults, but for the jitter: everything is overdue here."""
+    await work(Settings(database_url=url, jitter_ms=0))
+
+
+async def work(settings: Settings) -> None:
+    """Be a worker as the product sets it up."""
     counter, callables = Counter(), CallableDispatcher()
     callables.register(NOOP, counter.noop)
     async with open_store(settings, ids=TimeOrderedIds(), log=LOG) as store:
@@ -56,24 +46,39 @@ async def work(url: str, batch: int) -> None:
 
 
 async def _run(loop: WorkerLoop, counter: Counter) -> None:
-    counter.answer(loop.stop)
+    counter.answer(on_loop(loop.stop))
     await loop.run()
 
 
-async def run_ceiling(url: str, batch: int) -> None:
+def on_loop(callback: Callable[[], object]) -> Callable[[], object]:
+    """Have the running event loop call this, from whatever thread."""
+    return partial(asyncio.get_running_loop().call_soon_threadsafe, callback)
+
+
+async def run_ceiling(url: str, batch: int, *, connections: int = 1) -> None:
     """Claim and settle one batch after the other."""
-    connection, counter, ended = await asyncpg.connect(url), Counter(), asyncio.Event()
-    ceiling = PostgresCeiling(connection, batch)
-    counter.answer(ended.set)
-    while not ended.is_set():
-        claimed = await ceiling.claim(CLOCK.now())
-        now = CLOCK.now()
-        await ceiling.settle(now, [now] * len(claimed))
-        counter.count += len(claimed)
-    await connection.close()
+    counter, ended = Counter(), asyncio.Event()
+    counter.answer(on_loop(ended.set))
+
+    async def cycle() -> None:
+        connection = await asyncpg.connect(url)
+        ceiling = PostgresCeiling(connection, batch)
+        while not ended.is_set():
+            claimed = await ceiling.claim(CLOCK.now())
+            now = CLOCK.now()
+            await ceiling.settle(now, [now] * len(claimed))
+            counter.count += len(claimed)
+        await connection.close()
+
+    await asyncio.gather(*(cycle() for _ in range(connections)))
 
 
-ROLES = {"worker": work, "ceiling": run_ceiling}
+async def run_rows(url: str, _: int) -> None:
+    """The ceiling without batches: one row at a time on each of several connections."""
+    await run_ceiling(url, 1, connections=CONNECTIONS)
+
+
+ROLES = {"worker": work_tuned, "default": work_by_default, "ceiling": run_ceiling, "rows": run_rows}
 
 if __name__ == "__main__":
     tune_garbage_collection()

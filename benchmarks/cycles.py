@@ -1,7 +1,8 @@
 """Full cycles per second: claim, run a no-op, record, plan the next; beside a hand-written ceiling.
 
-Laps of the product and of the ceiling take turns, and a ratio is the median of such pairs: the machine's
-other work meets both. Speed and cost are those of the best lap, which it disturbed least.
+Laps of the product, tuned for bursts and with its defaults, and of the ceiling take turns, and a ratio is
+the median of such pairs: the machine's other work meets all. Speed and cost are those of the best lap,
+which it disturbed least.
 """
 
 import argparse
@@ -15,9 +16,8 @@ from time import perf_counter, process_time
 from typing import NamedTuple
 
 from benchmarks.sqlite_ceiling import SqliteCeiling
-from benchmarks.workers import BATCH, worker_loop
+from benchmarks.workers import BATCH, CLOCK, worker_loop
 
-from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.adapters.stores.sql.migrate import migrate
@@ -31,7 +31,7 @@ from cadenza.roots.wiring.process import run_event_loop, tune_garbage_collection
 
 DONE = Outcome(RunStatus.SUCCESS)
 LAP_SECONDS = 0.5
-CATCH_UP_SECONDS = 0.1
+WARM_UP_SECONDS = 0.3
 
 
 class Lap(NamedTuple):
@@ -45,10 +45,6 @@ class Lap(NamedTuple):
     def rate(self) -> "CycleRate":
         """Its cycles per second and their CPU cost."""
         return CycleRate(self.cycles / self.seconds, self.cpu_seconds / self.cycles * 1e6)
-
-
-Between = Callable[[], object]
-"""What is done between the laps of a worker, while it stands still."""
 
 
 class CycleRate(NamedTuple):
@@ -86,21 +82,35 @@ class Noop:
         return DONE
 
 
-async def product(store: Store, endpoints: int, laps: int, between: Between = lambda: None) -> list[Lap]:
-    """Let a worker run endpoints that are always due."""
-    clock, noop = SystemClock(), Noop()
-    start = clock.now()
+class Laps(NamedTuple):
+    """Laps that took turns."""
+
+    tuned: list[Lap]
+    default: list[Lap]
+    ceiling: list[Lap]
+
+
+async def in_turns(store: Store, endpoints: int, laps: int, least: Callable[[], Lap] | None = None) -> Laps:
+    """Let workers run endpoints that are always due, and the ceiling between them."""
+    start, timed = CLOCK.now(), Laps([], [], [])
     for number in range(endpoints):
         name = f"endpoint-{number:06}"
         await store.endpoints.add(Endpoint(id=name, name=name, baseline=Every(1), next_run_at=start))
-    loop = worker_loop(store, noop)
-    running = asyncio.create_task(loop.run())
-    await asyncio.sleep(LAP_SECONDS)
-    timed = []
     for _ in range(laps):
-        between()
-        await asyncio.sleep(CATCH_UP_SECONDS)
-        timed.append(await lap(noop))
+        timed.tuned.append(await product(store))
+        timed.default.append(await product(store, default=True))
+        if least is not None:
+            timed.ceiling.append(least())
+    return timed
+
+
+async def product(store: Store, *, default: bool = False) -> Lap:
+    """A lap of a worker that has warmed up."""
+    noop = Noop()
+    loop = worker_loop(store, noop, default=default)
+    running = asyncio.create_task(loop.run())
+    await asyncio.sleep(WARM_UP_SECONDS)
+    timed = await lap(noop)
     loop.stop()
     await running
     return timed
@@ -121,40 +131,51 @@ def ceiling_lap(ceiling: SqliteCeiling) -> Lap:
     return Lap(cycles, perf_counter() - began, process_time() - cpu)
 
 
-async def in_memory(endpoints: int, laps: int) -> list[Lap]:
+async def in_memory(endpoints: int, laps: int) -> Laps:
     """The engine without a database."""
-    return await product(MemoryStore(TimeOrderedIds()), endpoints, laps)
+    return await in_turns(MemoryStore(TimeOrderedIds()), endpoints, laps)
 
 
-async def on_sqlite(folder: Path, endpoints: int, laps: int) -> tuple[list[Lap], list[Lap]]:
+async def on_sqlite(folder: Path, endpoints: int, laps: int) -> Laps:
     """The product on a file, and the ceiling on another."""
     path = folder / "cadenza.db"
     await migrate(f"sqlite:///{path}")
     store = SqliteStore(SqliteFile(path), TimeOrderedIds())
-    ceiling, least = SqliteCeiling(folder / "ceiling.db", endpoints=endpoints, batch=BATCH), list[Lap]()
+    ceiling = SqliteCeiling(folder / "ceiling.db", endpoints=endpoints, batch=BATCH)
     try:
-        ours = await product(store, endpoints, laps, lambda: least.append(ceiling_lap(ceiling)))
+        return await in_turns(store, endpoints, laps, lambda: ceiling_lap(ceiling))
     finally:
         ceiling.close()
         await store.close()
-    return ours, least
 
 
 def measure(endpoints: int, laps: int) -> dict[str, float]:
     """All laps in one run, and the ratios that count."""
     with tempfile.TemporaryDirectory() as name:
-        ours, least = run_event_loop(on_sqlite(Path(name), endpoints, laps))
-    memory = best(run_event_loop(in_memory(endpoints, laps)))
-    sqlite, ceiling, ratio = best(ours), best(least), ratios(ours, least)
+        sqlite = run_event_loop(on_sqlite(Path(name), endpoints, laps))
+    memory = run_event_loop(in_memory(endpoints, laps))
     return {
-        "sqlite_ceiling_per_second": round(ceiling.per_second),
-        "sqlite_ceiling_cpu_us": round(ceiling.cpu_us, 1),
-        "sqlite_per_second": round(sqlite.per_second),
-        "sqlite_cpu_us": round(sqlite.cpu_us, 1),
-        "sqlite_ratio": round(ratio.per_second, 3),
-        "sqlite_cpu_ratio": round(ratio.cpu_us, 3),
-        "memory_per_second": round(memory.per_second),
-        "memory_cpu_us": round(memory.cpu_us, 1),
+        **figures("sqlite_ceiling", sqlite.ceiling),
+        **figures("sqlite", sqlite.tuned, sqlite.ceiling),
+        **figures("sqlite_default", sqlite.default, sqlite.ceiling),
+        "sqlite_default_of_tuned": round(ratios(sqlite.default, sqlite.tuned).per_second, 3),
+        **figures("memory", memory.tuned),
+        **figures("memory_default", memory.default),
+        "memory_default_of_tuned": round(ratios(memory.default, memory.tuned).per_second, 3),
+    }
+
+
+def figures(name: str, laps: list[Lap], ceiling: list[Lap] | None = None) -> dict[str, float]:
+    """Speed and cost, and how near both come to the ceiling."""
+    rate = best(laps)
+    found = {f"{name}_per_second": round(rate.per_second), f"{name}_cpu_us": round(rate.cpu_us, 1)}
+    if ceiling is None:
+        return found
+    ratio = ratios(laps, ceiling)
+    return {
+        **found,
+        f"{name}_ratio": round(ratio.per_second, 3),
+        f"{name}_cpu_ratio": round(ratio.cpu_us, 3),
     }
 
 

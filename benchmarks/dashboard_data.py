@@ -71,7 +71,7 @@ async def add_analyses(store: Store, application: Application, endpoints: int) -
     then = {"tool": "propose_interval", "intervalMs": 20_000}
     for n in range(RULES):
         words = {"id": f"rule-{n}", "job_id": "default", "name": f"rule {n}", "then": then}
-        await application.ask("create_rule", words | {"when": f"response.visitors > {n}"}, ADMIN)
+        await application.ask("create_rule", words | {"when": f"response.body.visitors > {n}"}, ADMIN)
 
 
 CALL = ToolCall("propose_interval", "endpoint-7", {"intervalMs": 30_000}, "it runs next in 30 s")

@@ -16,7 +16,7 @@ from cadenza.ports.store import Store
 
 NOOP = "noop"
 FIRST = "endpoint-template"
-SAME = ["requirement"] + [column for column in STATE_COLUMNS if column not in ("claimable_at", "next_run_at")]
+SAME = [column for column in STATE_COLUMNS if column not in ("claimable_at", "next_run_at")]
 OWNER_COLUMNS = "job_id, name, description, definition"
 ID = "'endpoint-' || (10000000 + n)"
 NUMBERS = "WITH RECURSIVE c (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c WHERE n < ?1) SELECT n FROM c"

@@ -5,13 +5,13 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from math import exp
 from random import Random
 from statistics import mean
 from typing import Any, NamedTuple
 
+from benchmarks.looks import play
 from benchmarks.policies import (
     Clairvoyant,
     Fixed,
@@ -23,18 +23,19 @@ from benchmarks.policies import (
     backoff,
     rules,
 )
-from benchmarks.worlds import GUARD_S, JOB, PERIOD_S, WORLDS, Size, Track, World, world
+from benchmarks.worlds import JOB, WORLDS, Size, Track, World, world
 
 FULL, QUICK = Size(100, 3.0), Size(60, 2.0)
-CLASS_S = 2.0
-"""Delays are counted in classes."""
+CLASS_S, MOST_S = 2.0, 1_800.0
+"""Delays are counted in classes up to twice the longest interval."""
 GOALS = {
-    "share_of_clairvoyant": 0.8,
+    "share_of_clairvoyant": 0.9,
     "below_fixed_where_wide": 0.35,
     "worse_where_level": 0.05,
-    "p95_above_fixed": 0.1,
+    "p95_above_fixed": 0.005,
     "runs_off_budget": 0.05,
 }
+"""The percentile may be no higher than the fixed pace's, within what classes of delays can tell."""
 
 
 SHARES = ("share_of_clairvoyant", "share_of_informed")
@@ -61,7 +62,7 @@ class Delays:
     """
 
     def __init__(self) -> None:
-        self._steps = [0.0] * (int(2 * GUARD_S[1] / CLASS_S) + 2)
+        self._steps = [0.0] * (int(2 * MOST_S / CLASS_S) + 2)
         self._sum = self._all = 0.0
 
     def add(self, track: Track, begin: float, *, end: float) -> None:
@@ -94,72 +95,50 @@ class Delays:
         return len(weights) * CLASS_S
 
 
+class WorldLooks:
+    """A world as looks show it, and the delays that they leave."""
+
+    def __init__(self, one: World, *, seed: int) -> None:
+        self.until, self.timing = one.until, one.timing
+        self.chance, self.delays = Random(seed), Delays()
+        self._tracks, self._seen_changes = one.tracks, [0] * len(one.tracks)
+
+    @property
+    def endpoints(self) -> int:
+        """How many there are to look at."""
+        return len(self._tracks)
+
+    def passed(self, number: int, begin: float, *, end: float) -> None:
+        """A gap between two looks has ended."""
+        self.delays.add(self._tracks[number], begin, end=end)
+
+    def look(self, number: int, at: float) -> Seen:
+        """What a look shows."""
+        track, before = self._tracks[number], self._seen_changes[number]
+        latency_ms = 50 * exp(self.chance.gauss(0, 0.2) + (0.8 if track.is_stressed(at) else 0.0))
+        self._seen_changes[number] = bisect_right(track.changes, at)
+        return Seen(at, self._seen_changes[number] > before, track.failing(at), latency_ms)
+
+    def siblings(self, number: int) -> Sequence[int]:
+        """The other endpoints of its job."""
+        first = number // JOB * JOB
+        return [other for other in range(first, min(first + JOB, self.endpoints)) if other != number]
+
+
 def simulate(one: World, policy: Policy, *, seed: int) -> Figures:
     """Look at every endpoint of a world until it ends, as a policy says."""
-    chance, tracks = Random(seed), one.tracks
-    due = [chance.uniform(0, PERIOD_S) for _ in tracks]
-    looks = [(at, number) for number, at in enumerate(due)]
-    heapify(looks)
-    last, seen_changes = [0.0] * len(tracks), [0] * len(tracks)
-    delays, runs, violations = Delays(), 0, 0
-    while looks:
-        at, number = heappop(looks)
-        if at != due[number]:
-            continue
-        track = tracks[number]
-        delays.add(track, last[number], end=at)
-        violations += runs >= len(tracks) and not _guarded(at - last[number])
-        last[number] = at
-        if at >= one.until:
-            continue
-        runs += 1
-        seen = _seen(track, at, before=seen_changes[number], chance=chance)
-        seen_changes[number] = _changes(track, at)
-        due[number] = at + policy.look(number, seen)
-        heappush(looks, (due[number], number))
-        if seen.changed:
-            for other in _siblings(number, len(tracks)):
-                _moved(policy.on_sibling_change(other, at), other, now=at, due=due, last=last, looks=looks)
-    return Figures(runs, delays.mean, delays.percentile(0.95), violations)
-
-
-def _moved(
-    wish: float | None, number: int, *, now: float, due: list[float], last: list[float], looks: list[Any]
-) -> None:
-    """A look that a sibling's change brings forward, within the guard."""
-    if wish is None:
-        return
-    soonest = max(wish, now, last[number] + GUARD_S[0])
-    if soonest < due[number]:
-        due[number] = soonest
-        heappush(looks, (soonest, number))
-
-
-def _guarded(gap: float) -> bool:
-    return GUARD_S[0] - 1e-6 <= gap <= GUARD_S[1] + 1e-6
-
-
-def _changes(track: Track, at: float) -> int:
-    return bisect_right(track.changes, at)
-
-
-def _seen(track: Track, at: float, *, before: int, chance: Random) -> Seen:
-    latency_ms = 50 * exp(chance.gauss(0, 0.2) + (0.8 if track.is_stressed(at) else 0.0))
-    return Seen(at, _changes(track, at) > before, track.failing(at), latency_ms)
-
-
-def _siblings(number: int, count: int) -> Sequence[int]:
-    first = number // JOB * JOB
-    return [other for other in range(first, min(first + JOB, count)) if other != number]
+    looks = WorldLooks(one, seed=seed)
+    runs, violations = play(looks, policy)
+    return Figures(runs, looks.delays.mean, looks.delays.percentile(0.95), violations)
 
 
 def compare(name: str, size: Size, *, seed: int, peers: bool = True) -> dict[str, Any]:
     """All policies in one world, at the runs that the learning planner took; peers only if wanted."""
     one = world(name, size, seed=seed)
-    budget = len(one.tracks) * one.until / PERIOD_S
-    learning = simulate(one, Learning(one), seed=seed)
+    budget = len(one.tracks) * one.until / one.timing.period_s
+    learning = simulate(one, Learning(len(one.tracks)), seed=seed)
     spent = learning.runs / budget
-    figures = {"fixed": simulate(one, Fixed(PERIOD_S / spent), seed=seed), "learning": learning}
+    figures = {"fixed": simulate(one, Fixed(one.timing.period_s / spent), seed=seed), "learning": learning}
     if peers:
         figures |= {other: simulate(one, make(spent), seed=seed) for other, make in PEERS.items()}
     if any(track.changes for track in one.tracks):

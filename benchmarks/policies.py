@@ -4,18 +4,22 @@ from collections.abc import Callable
 from math import exp, sqrt
 from typing import NamedTuple, Protocol
 
-from benchmarks.worlds import GUARD_S, JOB, PERIOD_S, Hidden, World
+from benchmarks.worlds import JOB, Hidden, Timing, World
 
 from cadenza.domain.planning.learning.learner import Period, learn, with_sibling_change
-from cadenza.domain.planning.learning.proposal import MOST_PERIODS, Bounds, decide, propose
+from cadenza.domain.planning.learning.proposal import LEAST_PERIODS, MOST_PERIODS, Bounds, decide, propose
 from cadenza.domain.planning.learning.run_price import RunPrice
 from cadenza.domain.planning.learning.run_value import periods_until_worth, run_value
 from cadenza.domain.planning.learning.state import EndpointModel, Observation, SharedModel
 from cadenza.domain.planning.learning.stress import log_scaled
 
-LEAST, MOST = GUARD_S
-BOUNDS = Bounds(LEAST / PERIOD_S, MOST_PERIODS)
-PERIOD = Period(PERIOD_S)
+DEFAULT = Timing()
+
+
+def bounds_within(timing: Timing) -> Bounds:
+    """The intervals that the planner may propose within a guard, in periods."""
+    least_s, most_s = timing.guard_s
+    return Bounds(max(LEAST_PERIODS, least_s / timing.period_s), min(MOST_PERIODS, most_s / timing.period_s))
 
 
 class Seen(NamedTuple):
@@ -49,7 +53,7 @@ class IgnoresSiblings:
 class Fixed(IgnoresSiblings):
     """Always the same interval."""
 
-    def __init__(self, interval_s: float = PERIOD_S) -> None:
+    def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
 
     def look(self, _number: int, _seen: Seen) -> float:
@@ -59,24 +63,25 @@ class Fixed(IgnoresSiblings):
 class Learning:
     """The learning planner's own functions, as the planner calls them."""
 
-    def __init__(self, world: World) -> None:
-        self._models = [EndpointModel()] * len(world.tracks)
+    def __init__(self, endpoints: int, timing: Timing = DEFAULT) -> None:
+        self._models = [EndpointModel()] * endpoints
+        self._period, self._bounds = Period(timing.period_s), bounds_within(timing)
         self.shared = SharedModel()
 
     def look(self, number: int, seen: Seen) -> float:
         look = Observation(seen.at, seen.changed, seen.failing, {"latency": log_scaled(seen.latency_ms)})
-        model, shared = learn(self._models[number], look, shared=self.shared, period=PERIOD)
-        after = decide(model, shared, period=PERIOD, at_s=seen.at, bounds=BOUNDS)
+        model, shared = learn(self._models[number], look, shared=self.shared, period=self._period)
+        after = decide(model, shared, period=self._period, at_s=seen.at, bounds=self._bounds)
         self._models[number], self.shared, proposal = after
-        return proposal.periods * PERIOD_S
+        return proposal.periods * self._period.seconds
 
     def on_sibling_change(self, number: int, at: float) -> float | None:
         model = self._models[number]
         if model.at_s is None:
             return None
-        model = self._models[number] = with_sibling_change(model, at, period_s=PERIOD_S)
-        periods = propose(model, self.shared, period=PERIOD, at_s=at, bounds=BOUNDS).periods
-        return (model.at_s or at) + periods * PERIOD_S
+        model = self._models[number] = with_sibling_change(model, at, period_s=self._period.seconds)
+        periods = propose(model, self.shared, period=self._period, at_s=at, bounds=self._bounds).periods
+        return (model.at_s or at) + periods * self._period.seconds
 
 
 class Clairvoyant(IgnoresSiblings):
@@ -87,6 +92,7 @@ class Clairvoyant(IgnoresSiblings):
 
     def __init__(self, world: World, runs: int) -> None:
         self._world = world
+        self._least, self._most = world.timing.guard_s
         lasting: dict[float, float] = {}
         for track in world.tracks:
             for begin, end, rate in track.between(0.0, world.until):
@@ -102,7 +108,7 @@ class Clairvoyant(IgnoresSiblings):
         self._price *= times**2
 
     def _interval(self, rate: float) -> float:
-        return min(max(sqrt(2 * self._price / rate), LEAST), MOST) if rate else MOST
+        return min(max(sqrt(2 * self._price / rate), self._least), self._most) if rate else self._most
 
     def look(self, number: int, seen: Seen) -> float:
         return self._interval(self._world.tracks[number].rate(seen.at))
@@ -111,58 +117,62 @@ class Clairvoyant(IgnoresSiblings):
 class BudgetedPolicy(IgnoresSiblings):
     """A shape of intervals, stretched so that as many runs are spent as the baselines would."""
 
-    def __init__(self, shape: Callable[[int, Seen], float], allowance: float) -> None:
+    def __init__(self, shape: Callable[[int, Seen], float], allowance: float, *, timing: Timing) -> None:
         self._shape = shape
         self._allowance = allowance
+        self._period_s, (self._least, self._most) = timing
         self._run_price = RunPrice()
         self._last: dict[int, float] = {}
 
     def look(self, number: int, seen: Seen) -> float:
-        periods = (seen.at - self._last[number]) / PERIOD_S if number in self._last else 1.0
+        periods = (seen.at - self._last[number]) / self._period_s if number in self._last else 1.0
         self._last[number] = seen.at
         self._run_price = self._run_price.after_run(
-            seen.at, periods, period_s=PERIOD_S, spent=1.0, allowance=self._allowance
+            seen.at, periods, period_s=self._period_s, spent=1.0, allowance=self._allowance
         )
         stretched = self._shape(number, seen) * exp(self._run_price.log_price / 2)
-        interval = min(max(stretched, LEAST), MOST)
-        self._run_price = self._run_price.after_proposal(interval / PERIOD_S, self._allowance)
+        interval = min(max(stretched, self._least), self._most)
+        self._run_price = self._run_price.after_proposal(interval / self._period_s, self._allowance)
         return interval
 
 
-def backoff(allowance: float) -> BudgetedPolicy:
+def backoff(allowance: float, timing: Timing = DEFAULT) -> BudgetedPolicy:
     """Twice as long after every look without a change; from the start again after one."""
+    period_s = timing.period_s
     waits: dict[int, float] = {}
 
     def shape(number: int, seen: Seen) -> float:
-        waits[number] = PERIOD_S / 8 if seen.changed else min(waits.get(number, PERIOD_S) * 2, 8 * PERIOD_S)
+        waits[number] = period_s / 8 if seen.changed else min(waits.get(number, period_s) * 2, 8 * period_s)
         return waits[number]
 
-    return BudgetedPolicy(shape, allowance)
+    return BudgetedPolicy(shape, allowance, timing=timing)
 
 
-def aimd(allowance: float) -> BudgetedPolicy:
+def aimd(allowance: float, timing: Timing = DEFAULT) -> BudgetedPolicy:
     """A little longer after every look without a change; half as long after one."""
+    period_s = timing.period_s
     waits: dict[int, float] = {}
 
     def shape(number: int, seen: Seen) -> float:
-        before = waits.get(number, PERIOD_S)
-        waits[number] = before / 2 if seen.changed else before + PERIOD_S / 20
-        waits[number] = min(max(waits[number], PERIOD_S / 10), 4 * PERIOD_S)
+        before = waits.get(number, period_s)
+        waits[number] = before / 2 if seen.changed else before + period_s / 20
+        waits[number] = min(max(waits[number], period_s / 10), 4 * period_s)
         return waits[number]
 
-    return BudgetedPolicy(shape, allowance)
+    return BudgetedPolicy(shape, allowance, timing=timing)
 
 
-def rules(allowance: float) -> BudgetedPolicy:
+def rules(allowance: float, timing: Timing = DEFAULT) -> BudgetedPolicy:
     """What an owner would write: four times as often for half an hour after anything unusual."""
+    period_s = timing.period_s
     alert: dict[int, float] = {}
 
     def shape(number: int, seen: Seen) -> float:
         if seen.changed or seen.failing or seen.latency_ms > 90:
-            alert[number] = seen.at + 6 * PERIOD_S
-        return PERIOD_S / 4 if seen.at < alert.get(number, 0.0) else PERIOD_S
+            alert[number] = seen.at + 6 * period_s
+        return period_s / 4 if seen.at < alert.get(number, 0.0) else period_s
 
-    return BudgetedPolicy(shape, allowance)
+    return BudgetedPolicy(shape, allowance, timing=timing)
 
 
 class KnowsTheModel:
@@ -175,47 +185,46 @@ class KnowsTheModel:
     def __init__(self, hidden: Hidden, allowance: float) -> None:
         self._hidden = hidden
         self._allowance = allowance
-        self._begins, self._ends = PERIOD_S / hidden.every, PERIOD_S / hidden.lasting
+        self._bounds = bounds_within(DEFAULT)
+        self._begins, self._ends = DEFAULT.period_s / hidden.every, DEFAULT.period_s / hidden.lasting
         self._usual = self._begins / (self._begins + self._ends)
         self._run_price = RunPrice()
         self._spell: dict[int, tuple[float, float]] = {}
         self._last: dict[int, float] = {}
-        low, high = hidden.low * PERIOD_S, hidden.high * PERIOD_S
+        low, high = hidden.low * DEFAULT.period_s, hidden.high * DEFAULT.period_s
         self._rates = (low, high)
-        self._typical = (1 - self._usual) * run_value(low, 1.0, penalty=0.0) + self._usual * run_value(
-            high, 1.0, penalty=0.0
-        )
+        self._typical = (1 - self._usual) * run_value(low, 1.0) + self._usual * run_value(high, 1.0)
 
     def look(self, number: int, seen: Seen) -> float:
         group = number // self._hidden.together
         at, spell = self._spell.get(group, (seen.at, self._usual))
-        spell = self._later(spell, (seen.at - at) / PERIOD_S)
+        spell = self._later(spell, (seen.at - at) / DEFAULT.period_s)
         periods = 1.0
         if number in self._last:
-            periods = (seen.at - self._last[number]) / PERIOD_S
+            periods = (seen.at - self._last[number]) / DEFAULT.period_s
             calm, high = (exp(-rate * periods) for rate in self._rates)
             if seen.changed:
                 calm, high = 1 - calm, 1 - high
             spell = spell * high / (spell * high + (1 - spell) * calm)
         self._spell[group], self._last[number] = (seen.at, spell), seen.at
         self._run_price = self._run_price.after_run(
-            seen.at, periods, period_s=PERIOD_S, spent=1.0, allowance=self._allowance
+            seen.at, periods, period_s=DEFAULT.period_s, spent=1.0, allowance=self._allowance
         )
         wait = self._beats(number, seen.at)
         self._run_price = self._run_price.after_proposal(wait, self._allowance)
-        return wait * PERIOD_S
+        return wait * DEFAULT.period_s
 
     def on_sibling_change(self, number: int, at: float) -> float | None:
         if self._hidden.together < JOB or number not in self._last:
             return None
-        return self._last[number] + self._beats(number, at) * PERIOD_S
+        return self._last[number] + self._beats(number, at) * DEFAULT.period_s
 
     def _later(self, spell: float, periods: float) -> float:
         return self._usual + (spell - self._usual) * exp(-(self._begins + self._ends) * periods)
 
     def _beats(self, number: int, at: float) -> float:
         since, spell = self._spell[number // self._hidden.together]
-        likely = self._later(spell, (at - since) / PERIOD_S + 0.5)
+        likely = self._later(spell, (at - since) / DEFAULT.period_s + 0.5)
         rate = (1 - likely) * self._rates[0] + likely * self._rates[1]
         price = self._run_price.price * self._typical
-        return periods_until_worth(price, rate, penalty=0.0, least=BOUNDS.least, most=BOUNDS.most)
+        return periods_until_worth(price, rate, least=self._bounds.least, most=self._bounds.most)

@@ -1,7 +1,8 @@
 """Full cycles through the worker's own loop on PostgreSQL, by one process and by two, beside the ceiling.
 
 A cycle is a claim, a function that does nothing, its run and the next moment; every endpoint is always
-due. The ceiling does the same by the smallest statements, in the same batches and the same run. Laps take
+due. The ceiling does the same by the smallest statements, in the same batches and the same run. Workers
+are tuned, with the ceiling's batches and four of them in flight, or have the product's defaults. Laps take
 turns, and a ratio is the median of the rounds: the machine's other work meets all of them. On a busy
 machine, which `load` tells, the CPU of a cycle says more than the speed: two workers and a server that
 want two cores suffer more from others than a ceiling that wants one.
@@ -28,10 +29,12 @@ WARM_UP_S = 1.5
 PROCESS_COUNTS = {
     "ceiling_1": ("ceiling", 1),
     "worker_1": ("worker", 1),
+    "default_1": ("default", 1),
+    "default_2": ("default", 2),
     "worker_2": ("worker", 2),
     "ceiling_2": ("ceiling", 2),
 }
-GOALS = {"ratio": 0.5, "cpu_us": 120, "gain": 1.3}
+GOALS = {"ratio": 0.5, "cpu_us": 120, "gain": 1.3, "default_of_tuned": 0.85}
 
 
 class Options(NamedTuple):
@@ -115,7 +118,7 @@ async def lap(cluster: Cluster, url: str, processes: list[Process], seconds: flo
 async def fill(role: str, url: str, count: int) -> None:
     """Keep what the role works on, all of it due."""
     due_at = CLOCK.now() - timedelta(seconds=1)
-    if role == "worker":
+    if role != "ceiling":
         await fill_postgres(url, count, due_at=due_at)
         return
     connection = await asyncpg.connect(url)
@@ -155,6 +158,10 @@ def compared(rounds: list[dict[str, Lap]], best: dict[str, Lap]) -> dict[str, ob
         "cpu_us": round(best["worker_1"].cpu_us, 1),
         "cpu_ratio": round(median(laps["ceiling_1"].cpu_us / laps["worker_1"].cpu_us for laps in rounds), 3),
         "gain": round(ratio("worker_2", "worker_1"), 2),
+        "default_ratio": round(ratio("default_1", "ceiling_1"), 3),
+        "default_of_tuned": round(ratio("default_1", "worker_1"), 3),
+        "default_cpu_us": round(best["default_1"].cpu_us, 1),
+        "default_gain": round(ratio("default_2", "default_1"), 2),
         "gain_that_cores_allow": round(_gain_allowed(rounds), 2),
         "ceiling_gain": round(ratio("ceiling_2", "ceiling_1"), 2),
         "load": round(os.getloadavg()[0], 1),

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -23,6 +24,7 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope
+from cadenza.operations.application import Application
 from cadenza.roots.api import ApiServer, http_api, listening_socket
 from cadenza.roots.settings import Settings
 from cadenza.roots.up import create_first_key
@@ -40,13 +42,17 @@ async def empty(_: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-async def serve() -> None:
-    """Be the server, in a process of its own: both applications, each on a port."""
+@asynccontextmanager
+async def an_application(url: str | None = None) -> AsyncIterator[tuple[Settings, Application, str]]:
+    """An application on a new database, a SQLite file unless a URL is given, and the key to it.
+
+    It has no limit on requests.
+    """
     tune_garbage_collection()
     log = NoLog()
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        url = f"sqlite:///{Path(folder) / 'rest.db'}"
+        url = url or f"sqlite:///{Path(folder) / 'cadenza.db'}"
         settings = Settings(database_url=url, rate_per_minute=10_000_000)
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
         opening = open_application(
@@ -54,6 +60,17 @@ async def serve() -> None:
         )
         application = await stack.enter_async_context(opening)
         key = await create_first_key(application)
+        assert key is not None, "the database is new"
+        yield settings, application, key
+
+
+async def serve(commits: int) -> None:
+    """Be the server, in a process of its own: both applications, each on a port.
+
+    Beside them, something is committed so many times a second.
+    """
+    async with AsyncExitStack() as stack:
+        settings, application, key = await stack.enter_async_context(an_application())
         owner = Caller("default", frozenset({Scope.ADMIN}), "benchmark")
         await application.ask("create_job", {"id": "job", "name": "job"}, owner)
         for number in range(STORED):
@@ -61,8 +78,16 @@ async def serve() -> None:
         apps: list[ASGIApp] = [Router([Route("/empty", empty)]), http_api(settings, application)]
         sockets = [stack.enter_context(listening_socket("127.0.0.1", 0)) for _ in apps]
         print(json.dumps({"ports": [one.getsockname()[1] for one in sockets], "key": key}), flush=True)
-        servers = zip(apps, sockets, strict=True)
-        await asyncio.gather(*(ApiServer(settings, app).serve([one]) for app, one in servers))
+        servers = [ApiServer(settings, app).serve([one]) for app, one in zip(apps, sockets, strict=True)]
+        await asyncio.gather(*servers, change(application, owner, commits))
+
+
+async def change(application: Application, owner: Caller, commits: int) -> None:
+    """Change an endpoint that nobody reads, so many times a second."""
+    for number in count() if commits else ():
+        changed = {"endpoint_id": "endpoint-00001", "description": f"{number}"}
+        await application.ask("update_endpoint", changed, owner)
+        await asyncio.sleep(1 / commits)
 
 
 def an_endpoint(name: str) -> dict[str, object]:
@@ -87,10 +112,9 @@ class MeasuredServer(NamedTuple):
 
 
 @asynccontextmanager
-async def a_server() -> AsyncIterator[MeasuredServer]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.rest", "--serve", stdout=asyncio.subprocess.PIPE
-    )
+async def a_server(commits: int = 0) -> AsyncIterator[MeasuredServer]:
+    command = (sys.executable, "-m", "benchmarks.rest", "--serve", "--commits", str(commits))
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     started = json.loads(await process.stdout.readline())
     bare, ours = started["ports"]
@@ -107,9 +131,9 @@ class KeepAliveClient(asyncio.Protocol):
     A client library would cost as much as the server that it measures.
     """
 
-    def __init__(self, request: bytes, count: int) -> None:
+    def __init__(self, request: bytes, requests: int) -> None:
         self._request = request
-        self._left = count
+        self._left = requests
         self._heard = b""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -135,12 +159,12 @@ class KeepAliveClient(asyncio.Protocol):
             self._transport.close()
 
 
-async def lap(server: MeasuredServer, name: str, *, connections: int, count: int) -> tuple[float, float]:
+async def lap(server: MeasuredServer, name: str, *, connections: int, requests: int) -> tuple[float, float]:
     """Requests per second, and the server's CPU seconds for one."""
     loop = asyncio.get_running_loop()
     lines = [f"GET {PATHS[name]} HTTP/1.1", "Host: here", f"Authorization: Bearer {server.key}", "", ""]
     request = "\r\n".join(lines).encode()
-    each = count // connections
+    each = requests // connections
     began, cpu = perf_counter(), cpu_of(server.pid)
     made = [
         await loop.create_connection(lambda: KeepAliveClient(request, each), "127.0.0.1", server.ports[name])
@@ -151,19 +175,20 @@ async def lap(server: MeasuredServer, name: str, *, connections: int, count: int
     return answered / (perf_counter() - began), (cpu_of(server.pid) - cpu) / answered
 
 
-async def measure(*, connections: int, count: int, laps: int) -> dict[str, float]:
+async def measure(*, connections: int, requests: int, laps: int, commits: int) -> dict[str, float]:
     """Laps take turns, so that a noisy moment of the machine meets all; the median ratio counts."""
     rates: dict[str, list[float]] = {name: [] for name in PATHS}
     cpu: dict[str, list[float]] = {name: [] for name in PATHS}
-    async with a_server() as server:
+    async with a_server(commits) as server:
         for number in range(laps + 1):
             for name in PATHS:
-                rate, spent = await lap(server, name, connections=connections, count=count)
+                rate, spent = await lap(server, name, connections=connections, requests=requests)
                 if number:  # The first warms up.
                     rates[name].append(rate)
                     cpu[name].append(spent)
     return {
         "connections": connections,
+        "commits_per_s": commits,
         **{f"{name}_per_s": round(max(rates[name])) for name in PATHS},
         **{f"{name}_cpu_us": round(median(cpu[name]) * 1e6, 1) for name in PATHS},
         **{f"{name}_ratio": ratio(rates["empty"], rates[name]) for name in ("one", "page")},
@@ -186,12 +211,13 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--count", type=int, default=4_000, help="requests in a lap")
     parser.add_argument("--laps", type=int, default=7)
+    parser.add_argument("--commits", type=int, default=0, help="commits a second beside the reads")
     options = parser.parse_args()
     if options.serve:
-        run_event_loop(serve())
+        run_event_loop(serve(options.commits))
         return
-    sizes = {"connections": options.connections, "count": options.count, "laps": options.laps}
-    results = run_event_loop(measure(**sizes))
+    sizes = {"connections": options.connections, "requests": options.count, "laps": options.laps}
+    results = run_event_loop(measure(**sizes, commits=options.commits))
     if options.json:
         print(json.dumps(results))
     else:

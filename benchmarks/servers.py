@@ -25,12 +25,17 @@ def a_server() -> Iterator[Cluster]:
         cluster.remove()
 
 
-async def new_database(cluster: Cluster, name: str) -> str:
-    """A database with the schema in it, and a partition for today's runs."""
+async def empty_database(cluster: Cluster, name: str) -> str:
+    """A database without any table."""
     connection = await asyncpg.connect(cluster.url)
     await connection.execute(f"CREATE DATABASE {name}")
     await connection.close()
-    url = on_database(cluster.url, name)
+    return on_database(cluster.url, name)
+
+
+async def new_database(cluster: Cluster, name: str) -> str:
+    """A database with the schema in it, and a partition for today's runs."""
+    url = await empty_database(cluster, name)
     await migrate(url)
     pool = PostgresPool(url)
     await ensure_partitions(pool, SystemClock().now())

@@ -18,7 +18,7 @@ from benchmarks.fill_database import fill_postgres
 from benchmarks.idle import ticks_on_postgres
 from benchmarks.servers import Meter, a_server, new_database
 from benchmarks.workers import CAN_RUN, CLOCK, CRON
-from tests.postgres import Cluster
+from tests.postgres import Cluster, partition_by_tenant
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.postgres.pool import PostgresPool
@@ -30,7 +30,6 @@ from cadenza.domain.scheduling.settle import settle
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.scheduling import SweepRules
 
-HOT = {"endpoints": "", "endpoint_states": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)"}
 LOOKED_INTO = """
     SELECT count(*) FROM pg_stat_user_tables
     WHERE relname LIKE 'endpoint_states_shard_%' AND coalesce(idx_scan, 0) + coalesce(seq_scan, 0) > 0
@@ -48,22 +47,6 @@ class Options(NamedTuple):
     tenants: int
     shards: int
     laps: int
-
-
-async def shard(url: str, shards: int) -> None:
-    """Put partitions by tenant in the place of the hot tables."""
-    connection = await asyncpg.connect(url)
-    for table, storage in HOT.items():
-        await connection.execute(
-            f"CREATE TABLE sharded (LIKE {table} INCLUDING DEFAULTS INCLUDING IDENTITY INCLUDING INDEXES)"
-            f" PARTITION BY HASH (tenant_id); DROP TABLE {table}; ALTER TABLE sharded RENAME TO {table}"
-        )
-        for number in range(shards):
-            await connection.execute(
-                f"CREATE TABLE {table}_shard_{number} PARTITION OF {table}"
-                f" FOR VALUES WITH (MODULUS {shards}, REMAINDER {number}) {storage}"
-            )
-    await connection.close()
 
 
 @asynccontextmanager
@@ -97,7 +80,9 @@ def operations(claim: Claim) -> dict[str, Callable[[PostgresStore], Awaitable[ob
     """What a worker and a planner do with one endpoint, in an order in which all of it finds something."""
     now = CLOCK.now()
     rules = SweepRules(
-        lambda endpoint, run: settle(endpoint, abandonment(endpoint, run, now), now=now, cron=CRON),
+        lambda endpoint, run, death: settle(
+            endpoint, abandonment(endpoint, run, death, now), now=now, cron=CRON
+        ),
         partial(tidy, now=now),
     )
     return {
@@ -157,7 +142,7 @@ async def measured(cluster: Cluster, options: Options) -> dict[str, dict[str, fl
         for name, figures in best.items():
             url = await new_database(cluster, f"{name}_{number}")
             if name == "sharded":
-                await shard(url, options.shards)
+                await partition_by_tenant(url, options.shards)
             due_at = CLOCK.now() - timedelta(seconds=1)
             await fill_postgres(
                 url, options.endpoints, due_at=due_at, every_ms=AN_HOUR_MS, tenants=options.tenants
@@ -172,7 +157,7 @@ async def measure(options: Options) -> dict[str, object]:
     """All of it on one server."""
     with a_server() as cluster:
         url = await new_database(cluster, "counted")
-        await shard(url, options.shards)
+        await partition_by_tenant(url, options.shards)
         await fill_postgres(
             url,
             options.tenants,

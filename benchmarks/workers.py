@@ -1,21 +1,26 @@
 """The product's own loop, as the benchmarks start it."""
 
-from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.clock import SystemClock, SystemStopwatch
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
+from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.engine.worker.sweeper import Sweeper
+from cadenza.engine.worker.worker_settings import WorkerSettings
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.store import Store
+from cadenza.roots.settings import Settings
 
 BATCH = 500
 CAN_RUN = ("http", "prompt", "callable:noop")
 CLOCK, CRON, LOG = SystemClock(), CronsimCron(), NoLog()
 
 
-def worker_loop(store: Store, dispatcher: Dispatcher, *, claim_ahead_ms: int = 0) -> WorkerLoop:
-    """A loop on a store, with batches of 500."""
+def worker_loop(
+    store: Store, dispatcher: Dispatcher, *, claim_ahead_ms: int = 0, default: bool = False
+) -> WorkerLoop:
+    """A loop on a store, tuned for bursts, or with the size that the product has by default."""
+    settings = Settings() if default else Settings(claim_limit=BATCH, worker_concurrency=4 * BATCH)
     executor = Executor(dispatcher=dispatcher, quota=NoQuota(), clock=CLOCK)
     return WorkerLoop(
         store=store.endpoints,
@@ -25,6 +30,11 @@ def worker_loop(store: Store, dispatcher: Dispatcher, *, claim_ahead_ms: int = 0
         cron=CRON,
         telemetry=NoTelemetry(),
         log=LOG,
-        settings=WorkerSettings(claim_limit=BATCH, concurrency=4 * BATCH, claim_ahead_ms=claim_ahead_ms),
+        settings=WorkerSettings(
+            claim_limit=settings.claim_limit,
+            concurrency=settings.worker_concurrency,
+            claim_ahead_ms=claim_ahead_ms,
+        ),
         can_run=lambda: CAN_RUN,
+        stopwatch=SystemStopwatch(),
     )

@@ -10,13 +10,17 @@ from typing import NamedTuple
 
 HOUR = 3_600.0
 DAY = 24 * HOUR
-PERIOD_S = 300.0
-"""The baseline of every endpoint."""
-GUARD_S = (30.0, 1_800.0)
 JOB = 5
 """How many endpoints are siblings."""
 MEAN_RATE = 1 / HOUR
 FAR = 40.0
+
+
+class Timing(NamedTuple):
+    """The baseline of every endpoint, and its guard, in seconds."""
+
+    period_s: float = 300.0
+    guard_s: tuple[float, float] = (30.0, 1_800.0)
 
 
 class Piece(NamedTuple):
@@ -80,6 +84,7 @@ class World(NamedTuple):
     """Whether nothing can be won."""
     hidden: Hidden | None = None
     """What the clairvoyant knows and no look can show, if there is such a thing."""
+    timing: Timing = Timing()
 
 
 class Size(NamedTuple):

