@@ -57,7 +57,7 @@ def test_a_key_lets_in_to_where_one_wanted_to_go(program: Site, guest: Visit) ->
     guest.keep_screenshot("login")
     assert guest.axe() == []
     log_in(guest, program.program.key)
-    expect(guest.page.get_by_role("heading", name="Endpoints")).to_be_visible()
+    expect(guest.page.get_by_role("heading", name="Endpoints", exact=True)).to_be_visible()
     expect(guest.page.get_by_role("searchbox")).to_have_value("shop")
 
 

@@ -165,7 +165,7 @@ def test_everything_is_reached_by_the_keyboard(visit: Visit) -> None:
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.type("ge")
-    expect(page.get_by_role("heading", name="Endpoints")).to_be_focused()
+    expect(page.get_by_role("heading", name="Endpoints", exact=True)).to_be_focused()
     page.keyboard.press("?")
     help_ = page.get_by_role("dialog", name="Shortcuts")
     expect(help_).to_contain_text("Search endpoints")
