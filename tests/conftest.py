@@ -1,4 +1,4 @@
-"""How many examples the property tests try, and in which order test files run."""
+"""How many examples the property tests try, how long a test may take, and in which order files run."""
 
 import os
 import signal
@@ -30,6 +30,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 PROFILES = {"CADENZA_SOAK": "soak", "CADENZA_TEST_QUICK": "quick"}
 """What `scripts/test --soak` and `--quick` set."""
 settings.load_profile(next((PROFILES[name] for name in PROFILES if os.environ.get(name)), "default"))
+if os.environ.get("CADENZA_SOAK"):
+    os.environ.setdefault("PYTEST_TIMEOUT", str(6 * 3600))
 
 LONG_FIRST = ("browser", "contract", "surfaces", "faults", "docs", "integration")
 """Processes take files in this order, so that none is left alone with a long one at the end."""

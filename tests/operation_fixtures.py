@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
@@ -58,12 +59,13 @@ class SecretNames:
 class ApplicationFixture:
     """Asks the application on behalf of a tenant, and returns the answers as JSON."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, jitter_ms: int = 0, max_timeout_ms: int | None = None) -> None:
         self.clock = FakeClock()
         self.store = MemoryStore(FakeIds())
         self.dispatcher = FakeDispatcher()
         self.secrets = SecretNames()
         cron, log = CronsimCron(), NoLog()
+        steering = Steering(store=self.store.endpoints, clock=self.clock, cron=cron, jitter_ms=jitter_ms)
         self.application = Application(
             Dependencies(
                 store=self.store,
@@ -74,13 +76,22 @@ class ApplicationFixture:
                 log=log,
                 executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
                 secrets=self.secrets,
-                steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
+                steering=steering,
                 expressions=CelExpressions(),
+                take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
+                jitter_ms=jitter_ms,
+                max_timeout_ms=max_timeout_ms,
             )
         )
 
     async def ask(
-        self, operation: str, *, by: str = "default", holding: frozenset[Scope] = EVERYTHING, **arguments: Any
+        self,
+        operation: str,
+        /,
+        *,
+        by: str = "default",
+        holding: frozenset[Scope] = EVERYTHING,
+        **arguments: Any,
     ) -> Any:
         view = await self.application.ask(operation, arguments, Caller(by, holding, "test"))
         return view.model_dump(mode="json")

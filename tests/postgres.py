@@ -15,10 +15,12 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
+from zlib import crc32
 
 import asyncpg
 import pytest
 
+from cadenza.adapters.stores.postgres.engines.profile import POSTGRESQL, EngineProfile
 from cadenza.adapters.stores.sql.migrate import migrate
 
 PASSWORD = "correct horse"
@@ -36,6 +38,7 @@ TABLES = (
     "secrets",
     "usage",
     "keys",
+    "audit",
     "sessions",
     "replies",
     "rates",
@@ -55,6 +58,8 @@ TABLES = (
     "daily_gaps",
     "slo_standings",
     "alerts",
+    "moves",
+    "locks",
 )
 # To truncate a table makes new files for it and its indexes, so those that nobody wrote to are left alone.
 EMPTY_WHAT_IS_FILLED = f"""
@@ -80,17 +85,22 @@ class Cluster:
 
     programs: Path
     options: str = FAST
-    port: int = field(default_factory=lambda: _free_port())  # noqa: PLW0108 - Defined below.
+    port: int = field(default_factory=lambda: free_port())  # noqa: PLW0108 - Defined below.
+    primary: "Cluster | None" = None
+    """The server whose standby this is."""
 
     def __post_init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cadenza-pg-"))
         self.folder.chmod(0o755)
-        self._user = _unprivileged(self.programs)
+        self._user = unprivileged(self.programs)
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
-        if self._user is not None:
-            shutil.chown(self.folder, self._user)
-            shutil.chown(secret, self._user)
+        self.give(self.folder, secret)
+        if self.primary is not None:
+            source = (str(self.primary.folder), "-p", str(self.primary.port))
+            self._program("pg_basebackup", "-R", "-U", "cadenza", "-c", "fast", "-h", *source)
+            self.start()
+            return
         self._program(
             "initdb", "-U", "cadenza", f"--pwfile={secret}", "--auth-local=trust",
             "--auth-host=scram-sha-256", "--encoding=UTF8", "--no-sync", "--locale=C.UTF-8",
@@ -105,7 +115,7 @@ class Cluster:
     @property
     def tcp_url(self) -> str:
         """Where it is for who knows the password."""
-        return f"postgresql://cadenza:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/postgres"
+        return tcp_url(self.port)
 
     def start(self) -> None:
         options = f"-k {self.folder} -p {self.port} -c listen_addresses=127.0.0.1 {self.options}"
@@ -114,8 +124,19 @@ class Cluster:
     def stop(self, mode: str = "immediate") -> None:
         self._program("pg_ctl", "stop", "-w", "-m", mode)
 
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        self._program("pg_ctl", "promote", "-w")
+
+    def give(self, *folders: Path) -> None:
+        """Make folders the server's own."""
+        if self._user is not None:
+            for folder in folders:
+                shutil.chown(folder, self._user)
+
     def remove(self) -> None:
-        self.stop()
+        if (self.folder / "data" / "postmaster.pid").exists():
+            self.stop()
         shutil.rmtree(self.folder)
 
     def _program(self, name: str, *arguments: str) -> None:
@@ -132,8 +153,9 @@ class Cluster:
 class Databases:
     """Fresh databases on one server, copied from one that has the schema."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, profile: EngineProfile = POSTGRESQL) -> None:
         self.url = url
+        self._profile = profile
         self._numbers = count(1)
 
     def clean(self) -> str:
@@ -160,11 +182,12 @@ class Databases:
     @cached_property
     def _template(self) -> str:
         url = self.empty()
-        asyncio.run(migrate(url))
+        asyncio.run(migrate(url, self._profile))
         return urlsplit(url).path.lstrip("/")
 
     def _create(self, template: str) -> str:
-        name = f"cadenza_test_{os.getpid()}_{next(self._numbers)}"
+        kind = crc32(str(self._profile).encode())
+        name = f"cadenza_test_{os.getpid()}_{kind}_{next(self._numbers)}"
         self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return on_database(self.url, name)
@@ -181,6 +204,45 @@ class Databases:
 
 
 STARTED = pytest.StashKey[dict[str, Databases]]()
+
+
+HOT_TABLES = {
+    "endpoints": "",
+    "endpoint_states": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)",
+}
+DEFINITIONS_THAT_NAME = """
+SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid))
+FROM pg_constraint WHERE confrelid = ANY ($1::text[]::regclass[])
+UNION ALL
+SELECT DISTINCT format('CREATE VIEW %s AS %s', r.ev_class::regclass, rtrim(pg_get_viewdef(r.ev_class), ';'))
+FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid WHERE d.refobjid = ANY ($1::text[]::regclass[])
+"""
+"""What makes the foreign keys and views anew that go with a table."""
+
+
+async def partition_by_tenant(url: str, partitions: int) -> None:
+    """Put hash partitions by tenant in the place of the hot tables, which must be empty."""
+    connection = await asyncpg.connect(url)
+    lost = [row[0] for row in await connection.fetch(DEFINITIONS_THAT_NAME, list(HOT_TABLES))]
+    for table, storage in HOT_TABLES.items():
+        await connection.execute(
+            f"CREATE TABLE sharded (LIKE {table} INCLUDING DEFAULTS INCLUDING IDENTITY INCLUDING INDEXES)"
+            f" PARTITION BY HASH (tenant_id); DROP TABLE {table} CASCADE;"
+            f" ALTER TABLE sharded RENAME TO {table}"
+        )
+        for number in range(partitions):
+            await connection.execute(
+                f"CREATE TABLE {table}_shard_{number} PARTITION OF {table}"
+                f" FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number}) {storage}"
+            )
+    await connection.execute("; ".join(lost))
+    await connection.close()
+
+
+def tcp_url(*ports: int) -> str:
+    """The URL of servers on this machine."""
+    hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+    return f"postgresql://cadenza:{PASSWORD.replace(' ', '%20')}@{hosts}/postgres"
 
 
 def on_database(url: str, name: str) -> str:
@@ -246,7 +308,7 @@ def _started(kind: str, config: pytest.Config) -> Cluster:
     return cluster
 
 
-def _unprivileged(programs: Path) -> str | None:
+def unprivileged(programs: Path) -> str | None:
     """Whom the server runs as: ourselves, or, as root may not, somebody who can reach its programs."""
     if os.geteuid() != 0:
         return None
@@ -257,7 +319,8 @@ def _unprivileged(programs: Path) -> str | None:
     return "postgres" if "postgres" in names else "nobody"
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.operation_fixtures import FakeTokens, SecretNames
 
+from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget
@@ -67,6 +68,7 @@ class AgentFixture:
             secrets=SecretNames(),
             steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
             expressions=CelExpressions(),
+            take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
             models={"test:model"},
         )
         self.tools = AgentTools(Application(self.dependencies))

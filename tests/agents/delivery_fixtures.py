@@ -65,7 +65,7 @@ class Socket:
 
 @asynccontextmanager
 async def a_socket(
-    deliveries: DeliveryFixture, user: UserKey = ANNA, last_seq: int = 0
+    deliveries: DeliveryFixture, user: UserKey = ANNA, last_seq: int | None = None
 ) -> AsyncIterator[Socket]:
     async with deliveries.streams.open(user, last_seq=last_seq) as stream:
         yield Socket(stream)

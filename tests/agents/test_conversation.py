@@ -6,14 +6,28 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.agents.agent_fixtures import ADA, BEN, DAY, HELPER, MINUTE, TENANT
+from tests.agents.agent_fixtures import ADA, BEN, DAY, HELPER, MINUTE, TENANT, AgentFixture
 from tests.agents.scripted_agent import CONVERSATION, BlockingAgent, failed, make_agents, reply, spent
 
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound, Unavailable
+from cadenza.operations.agents.socket_users import SocketUser, SocketUsers
 from cadenza.ports.agents import CallTool, Prompt, Reply
+
+
+async def gone(_: object) -> Any:
+    raise SystemExit
+
+
+async def say_with_key(agents: AgentFixture, key: str, text: str) -> int | None:
+    """Say something over a socket, with an idempotency key; the number of the answer."""
+    caller = Caller(TENANT, frozenset({Scope.WRITE}), "test")
+    socket_user = SocketUser(caller, UserKey(TENANT, ADA), "key", None)
+    users = SocketUsers(agents.application)
+    return await users.say(socket_user, agent_id=HELPER, text=text, idempotency_key=key)
 
 
 class TestTurns:
@@ -91,24 +105,50 @@ class TestTurns:
 
     async def test_what_has_a_key_is_answered_once_and_only_once_it_is_answered(self) -> None:
         agents, agent = await make_agents(failed(), reply("now"))
-        say = partial(agents.conversations.converse, CONVERSATION, idempotency_key="k")
+        say = partial(say_with_key, agents, "k")
         with pytest.raises(Unavailable):
             await say("one")
-        assert [one.message for one in await say("one")] == [Subtitle("now")]
-        assert [one.message for one in await say("one")] == [Subtitle("now")], "told again"
-        assert len(await agents.undelivered()) == 1
-        with pytest.raises(InvalidRequest, match="was used for other words"):
+        assert await say("one") == 1
+        assert await say("one") == 1, "told again"
+        assert [one.message for one in await agents.undelivered()] == [Subtitle("now")]
+        with pytest.raises(InvalidRequest, match="This idempotency_key was used for another request"):
             await say("two")
         assert len(agent.prompts) == 2
         assert [message.text for message in await agents.messages()] == ["one", "now"]
         assert await agents.say("three") == "heard: three", "the turn is free again"
 
-    async def test_what_a_reset_leaves_out_is_still_known_to_be_answered(self) -> None:
-        agents, _ = await make_agents()
-        first = await agents.conversations.converse(CONVERSATION, "one", idempotency_key="k")
+    async def test_what_was_answered_long_ago_in_the_conversation_is_still_known(self) -> None:
+        agents, agent = await make_agents()
+        assert await say_with_key(agents, "k", "one") == 1
+        for number in range(250):
+            await agents.say(str(number))
         await agents.clock.advance(1_000)
         await agents.store.conversations.reset_context(UserKey(TENANT, ADA), agents.clock.now())
-        assert await agents.conversations.converse(CONVERSATION, "one", idempotency_key="k") == first
+        assert await say_with_key(agents, "k", "one") == 1
+        assert len(agent.prompts) == 251
+
+    async def test_a_key_that_is_forgotten_after_a_day_makes_another_turn(self) -> None:
+        agents, _ = await make_agents()
+        await say_with_key(agents, "k", "one")
+        await agents.clock.advance(DAY + MINUTE)
+        await agents.store.idempotency.forget_replies(agents.clock.now() - timedelta(days=1))
+        assert await say_with_key(agents, "k", "one") == 2
+        assert len({one.id for one in await agents.undelivered()}) == 2
+
+    async def test_what_a_turn_has_made_before_a_crash_is_not_made_again(self) -> None:
+        async def plans(_: Prompt, call: CallTool) -> Reply:
+            wanted = {"name": "Pizza", "prompt": "out", "schedule_type": "one-shot", "delay_seconds": 60}
+            await call("create_schedule", wanted)
+            return Reply((Subtitle("planned"),))
+
+        agents, agent = await make_agents(plans, plans, lease_ms=1_000)
+        commit, agents.store.conversations.commit_turn = agents.store.conversations.commit_turn, gone  # type: ignore[method-assign,assignment]
+        with pytest.raises(SystemExit):
+            await say_with_key(agents, "k", "one")
+        agents.store.conversations.commit_turn = commit  # type: ignore[method-assign]
+        assert await say_with_key(agents, "k", "one") == 1
+        assert len(agent.prompts) == 2
+        assert len(await agents.schedules()) == 1
 
     async def test_a_bug_gives_the_turn_back(self) -> None:
         async def broken(prompt: Prompt, _: CallTool) -> Reply:
@@ -193,7 +233,7 @@ class TestTurns:
         await agents.say("one")
         await agents.say("two")
         assert [prompt.most_tokens for prompt in agent.prompts] == [1_000, 100]
-        with pytest.raises(NotAllowed, match="have spent 1100 tokens today, and may not spend more"):
+        with pytest.raises(NotAllowed, match="have spent 1,100 tokens today, and may not spend more"):
             await agents.say("three")
         await agents.clock.advance(DAY)
         assert await agents.say("four") == "heard: four"

@@ -15,7 +15,6 @@ from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.agents.turn_lock import TurnSettings
-from cadenza.operations.idempotency import STALE_AFTER
 from cadenza.ports.agents import CallTool, Prompt, Reply
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import turn_limits
@@ -97,7 +96,6 @@ async def test_who_is_gone_is_told_nothing() -> None:
 def test_a_turn_that_waited_as_long_as_it_could_ends_before_it_is_cut_off() -> None:
     slowest = TurnSettings().wait_ms + turn_limits(Settings(llm_timeout_ms=150_000)).timeout_s * 1_000
     assert slowest < POLICY.timeout_ms, "else its tokens are not counted, and nobody is told"
-    assert slowest < STALE_AFTER.total_seconds() * 1_000, "else the same request is answered twice"
     assert turn_limits(Settings(llm_timeout_ms=5_000)).timeout_s == 5
 
 

@@ -77,7 +77,7 @@ async def test_all_schedules_of_a_user_together_fire_so_often_a_day(fixture: Sch
 
 async def test_a_reminder_may_come_every_minute_by_default(fixture: ScheduleFixture) -> None:
     await fixture.create(schedule_type="recurring", cron_expression="* * * * *")
-    with pytest.raises(LimitReached, match="more than 1440 times a day: make it fire less often"):
+    with pytest.raises(LimitReached, match="more than 1,440 times a day: make it fire less often"):
         await fixture.create(**ONCE)
     await fixture.create(a_requester(BERT), schedule_type="recurring", cron_expression="*/5 * * * *")
 
@@ -85,8 +85,10 @@ async def test_a_reminder_may_come_every_minute_by_default(fixture: ScheduleFixt
 def test_a_day_ends_for_who_has_spent_it() -> None:
     limits = Limits()
     assert daily_limit_reached(1_439, 199_999, limits=limits) is None
-    assert daily_limit_reached(1_440, 0, limits=limits) == "the user's schedules have fired 1440 times today"
-    assert daily_limit_reached(0, 200_000, limits=limits) == "the user's turns have spent 200000 tokens today"
+    assert daily_limit_reached(1_440, 0, limits=limits) == "the user's schedules have fired 1,440 times today"
+    assert (
+        daily_limit_reached(0, 200_000, limits=limits) == "the user's turns have spent 200,000 tokens today"
+    )
     endless = Limits(schedule_fires_per_day=None, schedule_tokens_per_day=None)
     assert daily_limit_reached(10**9, 10**9, limits=endless) is None
     assert tomorrow(NOW) == datetime(2030, 3, 2, tzinfo=UTC)

@@ -188,6 +188,7 @@ ARGUMENTS: dict[str, Any] = {
     "now": NOW,
     "cron": CronsimCron(),
     "origin": "test",
+    "jitter_ms": 0,
     "until": NOW + timedelta(hours=1),
     "reason": None,
     "wanted": Endpoint(id="sched-a", name="a"),

@@ -24,7 +24,9 @@ from cadenza.domain.agents.schedule_request import (
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.baseline import Once
-from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
+from cadenza.domain.scheduling.settle import FOREVER, OWN_ORIGIN
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.testing.builders import an_endpoint
 
@@ -248,3 +250,33 @@ async def test_schedules_are_seen_and_deleted_by_their_own_user_alone(fixture: S
     await fixture.schedules.delete(ANNA, made.schedule.id)
     with pytest.raises(NotFound):
         await fixture.schedules.delete(ANNA, made.schedule.id)
+
+
+async def give_up(fixture: ScheduleFixture, schedule_id: str) -> None:
+    """Pause a schedule as it is when its processes died again and again."""
+    forever = {"paused_until": FOREVER, "pause_origin": OWN_ORIGIN, "next_run_at": FOREVER}
+    await fixture.store.endpoints.amend(
+        EndpointKey("north", schedule_id), lambda endpoint: ChangedEndpoint(evolve(endpoint, **forever))
+    )
+
+
+async def test_a_schedule_that_was_given_up_can_be_resumed_by_its_user(fixture: ScheduleFixture) -> None:
+    made = await fixture.create(**WEEKLY)
+    await give_up(fixture, made.schedule.id)
+    (paused,) = await fixture.schedules.schedules(ANNA)
+    assert paused.paused
+    with pytest.raises(NotFound):
+        await fixture.schedules.resume(BERT, made.schedule.id)
+    resumed = await fixture.schedules.resume(ANNA, made.schedule.id)
+    assert (resumed.paused, resumed.next_run_at) == (False, made.next_fires[0])
+    assert await fixture.schedules.resume(ANNA, made.schedule.id) == resumed
+
+
+async def test_a_one_shot_that_was_given_up_fires_at_once_when_it_is_resumed(
+    fixture: ScheduleFixture,
+) -> None:
+    made = await fixture.create(**ONCE)
+    fixture.clock.jump(2 * 86_400_000)
+    await give_up(fixture, made.schedule.id)
+    resumed = await fixture.schedules.resume(ANNA, made.schedule.id)
+    assert (resumed.next_run_at, resumed.enabled) == (fixture.clock.now(), True)

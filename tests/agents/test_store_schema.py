@@ -9,7 +9,8 @@ import asyncpg
 import pytest
 from tests.postgres import database_url, newest_databases
 
-from cadenza.adapters.stores.postgres.pool import QUERY_OPTIONS, PostgresPool
+from cadenza.adapters.stores.postgres.connections.session_settings import QUERY_OPTIONS
+from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.agents import deliveries, schedules, users_agents
 from cadenza.adapters.stores.sql.migrate import migrate
@@ -88,6 +89,7 @@ async def test_the_view_shows_schedules_by_the_names_that_people_know(url: str, 
     assert (first["enabled"], first["created_at"]) == (1, iso(NEW_YEAR)) == (1, "2025-01-01T00:00:00Z")
     assert (second["name"], second["schedule_type"], second["enabled"]) == ("Stand up", "one-shot", 0)
     assert (second["run_at"], second["next_run_at"]) == ("2025-01-01T00:00:00Z", None)
+    assert second["timezone"] == "UTC"
 
 
 async def test_pending_messages_say_what_was_delivered(url: str, store: Store) -> None:

@@ -20,8 +20,8 @@ DOMAIN = sorted((SOURCE / "domain").rglob("*.py"))
 PORTS = sorted(path.stem for path in (SOURCE / "ports").glob("*.py") if path.stem != "__init__")
 LONGEST_FILE = 400
 
-MAY_ASK = {"adapters/clock.py", "adapters/ids.py"}
-"""The adapters in which the present, chance and identity may be asked for."""
+MAY_ASK = {"adapters/clock.py", "adapters/ids.py", "testing/virtual_time.py"}
+"""Where the present, chance and identity may be asked for: their adapters, and the loop of simulations."""
 
 PUBLIC = [
     "Cadenza",

@@ -29,7 +29,8 @@ def looked_at(chart: Locator) -> Iterator[float]:
 
 
 def test_a_page_runs_as_fast_as_the_scheduler(browser: Browser, tmp_path: Path) -> None:
-    with site(tmp_path, browser, "--speed", str(SPEED)) as program, program.visit() as visit:
+    demo = ("--demo", "--speed", str(SPEED))
+    with site(tmp_path, browser, *demo, CADENZA_DEMO_PORT="0") as program, program.visit() as visit:
         program.ask("POST /v1/jobs", {"id": "job", "name": "job"})
         program.ask("POST /v1/jobs/job/endpoints", AN_ENDPOINT)
         visit.page.clock.install()

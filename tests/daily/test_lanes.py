@@ -1,22 +1,29 @@
-"""Lanes on PostgreSQL, shared between sessions: each has one holder, and its fair share."""
+"""Lanes on PostgreSQL, shared between sessions or by leases: each has one holder, and its fair share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.daily.daily_fixtures import until
-from tests.postgres import Databases, databases, newest_databases
+from tests.postgres import Databases, database_url, databases, newest_databases
 
 from cadenza.adapters.daily import single_process
-from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
-from cadenza.adapters.stores.postgres.daily_lanes import LOCK_CLASS, LOCKS, PostgresLanes, StandInLanes
+from cadenza.adapters.daily.single_process import (
+    DailyTargetLock,
+    FileLeaderLock,
+    SingleProcessLanes,
+    StandInLock,
+)
+from cadenza.adapters.stores.postgres.locks.daily_lanes import LOCK_CLASS, LOCKS, PostgresLanes, StandInLanes
+from cadenza.adapters.stores.postgres.locks.leased_lanes import LeasedLanes, LeasedStandIn
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.monitoring import outage
 from cadenza.ports.daily import DailyLanes
 from cadenza.testing import FakeLog
 
-__all__ = ["databases", "newest_databases"]
+__all__ = ["database_url", "databases", "newest_databases"]
 
 MOST = 8
 ALL = set(range(MOST))
@@ -51,17 +58,23 @@ class Server:
 class Floor:
     """Processes that share lanes, each with a task of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, leased: bool) -> None:
         self._url = url
+        self._leased = leased
         self.log = FakeLog()
         self.servers: list[Server] = []
         self.tasks: list[asyncio.Task[None]] = []
 
     def join(self, most: int = MOST) -> Server:
-        return self.hold(PostgresLanes(PostgresPool(self._url), self.log, max_concurrency=most, retry_s=0.02))
+        return self._hold(LeasedLanes if self._leased else PostgresLanes, most)
 
     def stand_in(self, most: int = MOST) -> Server:
-        return self.hold(StandInLanes(PostgresPool(self._url), self.log, max_concurrency=most, retry_s=0.02))
+        return self._hold(LeasedStandIn if self._leased else StandInLanes, most)
+
+    def _hold(self, lanes: Callable[..., DailyLanes], most: int) -> Server:
+        named = {"holder": f"process-{len(self.servers)}"} if self._leased else {}
+        pool = PostgresPool(self._url)
+        return self.hold(lanes(pool, self.log, max_concurrency=most, retry_s=0.02, **named))
 
     def hold(self, lanes: DailyLanes) -> Server:
         server = Server(self.servers)
@@ -74,9 +87,9 @@ class Floor:
         await asyncio.gather(self.tasks[number], return_exceptions=True)
 
 
-@pytest.fixture
-async def floor(newest_databases: Databases) -> AsyncIterator[Floor]:
-    made = Floor(await asyncio.to_thread(newest_databases.clean))
+@pytest.fixture(params=[False, True], ids=["sessions", "leases"])
+async def floor(request: pytest.FixtureRequest, newest_databases: Databases) -> AsyncIterator[Floor]:
+    made = Floor(await asyncio.to_thread(newest_databases.clean), leased=request.param)
     yield made
     for number in range(len(made.tasks)):
         await made.leave(number)
@@ -107,6 +120,7 @@ async def test_a_lane_is_given_away_only_when_its_server_is_done_with_it(floor: 
     assert (first.twice, second.twice) == (set(), set())
 
 
+@pytest.mark.parametrize("floor", [False], indirect=True, ids=["sessions"])
 async def test_what_is_lost_with_a_session_is_served_no_more_and_taken_up_by_others(floor: Floor) -> None:
     first, second = floor.join(), floor.join()
     await until(lambda: len(first.held) == len(second.held) == MOST // 2)
@@ -120,6 +134,18 @@ async def test_what_is_lost_with_a_session_is_served_no_more_and_taken_up_by_oth
         await connection.close()
     assert floor.log.events("warning") == []
     assert AWAY in floor.log.events("debug")
+
+
+@pytest.mark.parametrize("floor", [True], indirect=True, ids=["leases"])
+async def test_leases_that_were_not_renewed_are_served_no_more_and_taken_up_by_others(floor: Floor) -> None:
+    first, second = floor.join(), floor.join()
+    await until(lambda: len(first.held) == len(second.held) == MOST // 2)
+    first.emptied = 0
+    pool = PostgresPool(floor._url)
+    await pool.ask("UPDATE locks SET until = '2000-01-01' WHERE holder = 'process-0'")
+    await pool.close()
+    await until(lambda: first.emptied > 0 and first.held | second.held == ALL)
+    assert floor.log.events("warning") == []
 
 
 async def test_who_counts_in_another_way_waits(floor: Floor) -> None:
@@ -154,6 +180,30 @@ async def test_a_stand_in_serves_all_until_a_process_with_a_target_comes(floor: 
     assert floor.log.events("warning") == []
 
 
+@pytest.mark.parametrize("floor", [False], indirect=True, ids=["file"])
+async def test_beside_a_file_a_stand_in_makes_way_for_a_process_with_a_target(
+    tmp_path: Path, floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(single_process, "RETRY_S", 0.02)
+
+    def process(lock: type[FileLeaderLock]) -> Server:
+        leader_lock = lock(tmp_path / "cadenza.db", floor.log, name="daily")
+        return floor.hold(SingleProcessLanes(leader_lock, max_concurrency=MOST))
+
+    stand_in, second = process(StandInLock), process(StandInLock)
+    await until(lambda: len(stand_in.held) + len(second.held) == MOST)
+    first = process(DailyTargetLock)
+    await until(lambda: first.held == ALL)
+    assert (stand_in.held, second.held) == (set(), set())
+    other = process(DailyTargetLock)
+    await floor.leave(2)
+    await until(lambda: other.held == ALL)
+    await floor.leave(3)
+    await until(lambda: len(stand_in.held) + len(second.held) == MOST)
+    assert [one.twice for one in floor.servers] == [set()] * 4, "two served at once"
+
+
+@pytest.mark.parametrize("floor", [False], indirect=True, ids=["file"])
 async def test_beside_a_file_one_serves_all_and_the_other_waits(
     tmp_path: Path, floor: Floor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,3 +239,38 @@ async def test_a_server_that_is_away_is_asked_again_and_told_once_when_it_stays_
     away._pool = PostgresPool(floor._url)
     await until(lambda: server.held == ALL)
     await until(lambda: "the lanes of daily users are available again" in floor.log.events("info"))
+
+
+class Pause:
+    """Sleeps of a process that is idle while its gate is closed."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def sleep(self, span_s: float) -> None:
+        await asyncio.sleep(span_s)
+        await self.gate.wait()
+
+
+async def test_who_was_idle_for_longer_than_a_lease_serves_nothing_that_another_took_meanwhile(
+    database_url: str,
+) -> None:
+    floor, pause = Floor(database_url, leased=True), Pause()
+    options: dict[str, Any] = {"max_concurrency": MOST, "retry_s": 0.02, "lease_s": 0.5}
+    first = floor.hold(
+        LeasedLanes(PostgresPool(database_url), floor.log, holder="idle", sleep=pause.sleep, **options)
+    )
+    await until(lambda: first.held == ALL)
+    pause.gate.clear()
+    second = floor.hold(LeasedLanes(PostgresPool(database_url), floor.log, holder="other", **options))
+    await until(lambda: second.held == ALL)
+    pause.gate.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert first.held == set(), "it stops before it asks the database"
+    first.twice.clear()
+    await until(lambda: len(first.held) == len(second.held) == MOST // 2)
+    assert first.twice == set()
+    for number in range(2):
+        await floor.leave(number)

@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.stores.sql.daily.users import DELETE_OLD_GAPS, NEXT_TENANT, SqlDaily
-from cadenza.adapters.stores.sql.database import BATCH, Database
+from cadenza.adapters.stores.sql.database import BATCH, Database, Dialect
 
 COUNTS = st.sampled_from([0, 1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH])
 
 
 class CountingDatabase:
     """Gaps, and verdicts by tenant; it counts what a commit takes away."""
+
+    dialect = Dialect.POSTGRES
 
     def __init__(self, gaps: int, verdicts: dict[str, int]) -> None:
         self.left = {"": gaps, **verdicts}
@@ -23,7 +25,7 @@ class CountingDatabase:
         *tenant_id, before, limit = values
         assert before == "2030-01-31"
         assert isinstance(limit, int)
-        assert (statement == DELETE_OLD_GAPS) is not bool(tenant_id)
+        assert (statement == DELETE_OLD_GAPS[self.dialect]) is not bool(tenant_id)
         place = str(tenant_id[0]) if tenant_id else ""
         deleted = min(limit, self.left[place])
         self.left[place] -= deleted

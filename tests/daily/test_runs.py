@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 import pytest
-from tests.daily.daily_fixtures import FAILED, MakeDaily, until
+from tests.daily.daily_fixtures import FAILED, MakeDaily, UnavailableDaily, until
 
 from cadenza.domain.daily.user import DONE, DayStatus
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.runner import DailySettings
+from cadenza.ports.daily import PendingDay
 
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -203,3 +205,36 @@ async def test_a_success_that_is_not_written_yet_is_not_tried_again(make_daily: 
     assert len(daily.runs.started) == 1
     await daily.settle()
     assert [one.status for one in await daily.verdicts("ann")] == ["success"]
+
+
+class FinishesDuringTheRead(UnavailableDaily):
+    """A store that answers a tick with what it read before a success was written."""
+
+    async def between(self) -> None:
+        """What happens after a page is read and before the tick has it."""
+
+    async def pending_days(self, shard: int, **asked: Any) -> list[PendingDay]:
+        page = await super().pending_days(shard, **asked)
+        if page:
+            await self.between()
+        return page
+
+
+async def test_a_success_that_is_written_while_a_tick_reads_is_not_tried_again(
+    make_daily: MakeDaily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FinishesDuringTheRead()
+    daily = make_daily(MIDNIGHT + timedelta(hours=9), store=store)
+    await daily.enroll("ann", time(10))
+    await daily.tick()
+    daily.clocks.advance(timedelta(minutes=12))
+
+    async def between() -> None:
+        await daily.finish(daily.runs.running[0])
+        await daily.settle()
+
+    monkeypatch.setattr(store, "between", between)
+    await daily.runner.tick()
+    await daily.pump()
+    assert len(daily.runs.started) == 1
+    assert [one.status for one in await daily.verdicts("ann")] == [DayStatus.SUCCESS]

@@ -16,7 +16,8 @@ from cadenza.adapters.stores.memory.endpoints import MemoryRuns
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.retention import RetentionLoop
 from cadenza.ports.scheduling import Retention
-from cadenza.roots.wiring.health import HealthServer
+from cadenza.roots.wiring.health import HealthServer, is_alive
+from cadenza.roots.wiring.worker import RestartableWorker
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.harness import MINUTE, Bench
 
@@ -33,7 +34,7 @@ class FrozenWorker:
 class Away:
     """A store that does not answer."""
 
-    async def next_due(self) -> None:
+    async def check(self) -> None:
         raise Unavailable("The database does not answer.")
 
 
@@ -51,7 +52,7 @@ async def asked(store: Any, clock: FakeClock) -> AsyncIterator[Any]:
 
 async def test_a_worker_that_goes_round_is_healthy_and_ready() -> None:
     clock = FakeClock()
-    async with asked(MemoryStore(FakeIds()).endpoints, clock) as client:
+    async with asked(MemoryStore(FakeIds()).health, clock) as client:
         for path in ("/healthz", "/readyz"):
             answer = await client.get(path)
             assert answer.status == 200
@@ -64,7 +65,7 @@ async def test_a_worker_that_goes_round_is_healthy_and_ready() -> None:
 
 async def test_a_worker_that_hangs_is_not_healthy() -> None:
     clock = FakeClock()
-    async with asked(MemoryStore(FakeIds()).endpoints, clock) as client:
+    async with asked(MemoryStore(FakeIds()).health, clock) as client:
         clock.jump(2 * MINUTE)
         assert (await client.get("/healthz")).status == 503
 
@@ -80,9 +81,7 @@ async def test_a_worker_without_its_store_lives_but_is_not_ready() -> None:
 async def test_a_port_that_is_taken_is_one_sentence() -> None:
     clock = FakeClock()
     store, registry = MemoryStore(FakeIds()), CollectorRegistry()
-    health = HealthServer.for_worker(
-        FrozenWorker(clock), store=store.endpoints, clock=clock, registry=registry
-    )
+    health = HealthServer.for_worker(FrozenWorker(clock), store=store.health, clock=clock, registry=registry)
     async with health.serve("127.0.0.1", 0) as port:
         with pytest.raises(Unavailable, match=f"Port {port} cannot be listened on"):
             async with health.serve("127.0.0.1", port):
@@ -119,3 +118,17 @@ async def test_upkeep_survives_a_store_that_is_away() -> None:
     await clock.advance(61 * MINUTE)
     assert not keeping.done()
     keeping.cancel()
+
+
+def test_a_worker_that_had_no_reason_to_look_is_alive() -> None:
+    clock, idle_at = FakeClock(), list[datetime]()
+    worker = RestartableWorker(
+        lambda: FrozenWorker(clock),  # type: ignore[arg-type,return-value]
+        lambda: idle_at[-1] if idle_at else None,
+    )
+    clock.jump(10 * MINUTE)
+    assert not is_alive(worker, clock)
+    idle_at.append(clock.now())
+    assert is_alive(worker, clock)
+    clock.jump(2 * MINUTE)
+    assert not is_alive(worker, clock)

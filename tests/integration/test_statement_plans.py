@@ -36,7 +36,7 @@ MODULES = (
     statistics, tenants, turns, users_agents,
 )  # fmt: skip
 ON_NO_TABLE = (ADVISORY_LOCK, NOTIFY)
-FRAGMENTS = ("SELECT_ENDPOINT",)
+FRAGMENTS = ("MOVED_TO", "SELECT_ENDPOINT", "REQUIREMENTS_PRESENT")
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 LARGE = (
     "agents", "alerts", "analyses", "conversation_messages", "conversations", "daily_gaps", "daily_tallies",

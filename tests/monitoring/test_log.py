@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from cadenza.adapters.telemetry.log import StructuredLog
+from cadenza.adapters.telemetry.log import ProgramLog, StructuredLog
 
 
 def test_a_line_has_its_facts() -> None:
@@ -44,3 +44,46 @@ def test_a_closed_stream_is_no_error() -> None:
     log = StructuredLog(stream=stream)
     stream.close()
     log.info("run")
+
+
+UNTRUSTED = "\x1b[2Jgone\x07 \x9b31m \u202egnp.exe\nforged line"
+
+
+def test_what_a_target_says_cannot_steer_a_terminal_or_forge_a_line() -> None:
+    stream = StringIO()
+    log, event = StructuredLog(stream=stream), f"it said {UNTRUSTED}"
+    log.warning(event, error=UNTRUSTED, ids=[UNTRUSTED], colour="\x1b[31m")
+    (line,) = stream.getvalue().splitlines()
+    assert line.isprintable()
+    assert "it said \\u001b[2Jgone\\u0007" in line
+    assert r"colour='\x1b[31m' error='\x1b[2Jgone" in line
+
+
+def test_a_traceback_keeps_its_lines_and_nothing_else_that_steers() -> None:
+    stream = StringIO()
+    StructuredLog(stream=stream).warning("it failed", traceback=f"Traceback:\n  ValueError: {UNTRUSTED}")
+    _, *trace = stream.getvalue().splitlines()
+    assert trace == [
+        "Traceback:",
+        "  ValueError: \\u001b[2Jgone\\u0007 \\u009b31m \\u202egnp.exe",
+        "forged line",
+    ]
+
+
+def test_a_json_line_steers_no_terminal_and_reads_back_as_it_was() -> None:
+    stream = StringIO()
+    StructuredLog(stream=stream, as_json=True).warning("it failed", error=UNTRUSTED)
+    (line,) = stream.getvalue().splitlines()
+    assert line.isprintable()
+    assert json.loads(line)["error"] == UNTRUSTED
+
+
+def test_the_log_of_a_program_gets_visible_text_and_facts_as_they_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ProgramLog(StructuredLog()).warning("it failed", error=UNTRUSTED, traceback="one\n\x1btwo")
+    (record,) = caplog.records
+    first, *trace = record.getMessage().splitlines()
+    assert first.isprintable()
+    assert trace == ["one", "\\u001btwo"]
+    assert vars(record)["facts"]["error"] == UNTRUSTED

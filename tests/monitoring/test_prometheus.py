@@ -36,7 +36,8 @@ def everything() -> CollectorRegistry:
     scheduler.emit("sched.tick.stop", {"duration_ms": 250}, {**daily, **ticked})
     scheduler.emit("sched.tick.stop", {"duration_ms": 2}, {"scheduler": "endpoints", "claimed": 5})
     scheduler.emit("sched.queue.depth", {"depth": 12}, daily)
-    scheduler.emit("sched.executor.in_flight", {"in_flight": 3}, {**daily, "max_concurrency": 8})
+    bounds = {"max_concurrency": 8, "full_tenants": 1}
+    scheduler.emit("sched.executor.in_flight", {"in_flight": 3}, {**daily, **bounds})
     scheduler.emit("sched.job.stop", {"duration_ms": 1_200, "late_ms": 40}, {**daily, "result": "ok"})
     failed = {**daily, "result": "error", "error_class": "req"}
     scheduler.emit("sched.job.stop", {"duration_ms": 10}, failed)
@@ -44,6 +45,8 @@ def everything() -> CollectorRegistry:
     scheduler.emit("sched.finalize", {"days": 1}, {**daily, **finalized})
     scheduler.emit("slo.changed", {"breached": 1.0}, {**daily, "slo": "tick_budget"})
     scheduler.emit("process.part.crash", {"crashes": 1}, {"part": "upkeep"})
+    scheduler.emit("endpoint.suspected", {}, {"scheduler": "endpoints", "trial": "alone"})
+    scheduler.emit("endpoint.paused", {}, {"scheduler": "endpoints", "endpoint_id": "culprit"})
     scheduler.emit("alert.stop", {"attempt": 1}, {"kind": "slo", "result": "sent"})
     planner.emit("planner.sitting.stop", sitting, {"planner": "rules", "trigger": "run", "result": "done"})
     planner.emit("planner.feed.stop", {"runs": 1, "lag_ms": 3, "waiting": 1, "passed_over": 0}, {})
@@ -81,6 +84,9 @@ def test_events_become_figures() -> None:
     assert value(registry, "cadenza_finalized_total", status="cutoff_reached", late="False") == 1
     assert value(registry, "cadenza_slo_breached", **daily, slo="tick_budget") == 1
     assert value(registry, "cadenza_part_crashes_total", part="upkeep") == 1
+    endpoints = {"scheduler": "endpoints"}
+    assert value(registry, "cadenza_endpoints_suspected_total", **endpoints, trial="alone") == 1
+    assert value(registry, "cadenza_endpoints_paused_total", **endpoints) == 1
 
 
 def test_a_breach_that_is_over_is_no_longer_shown() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ class SloFixture:
     def __init__(self, store: MemoryStore | None = None, **settings: Any) -> None:
         self.clock, self.log, self.telemetry = FakeClock(), FakeLog(), FakeTelemetry()
         self.store = store or MemoryStore(FakeIds())
+        self.last_idle_at: datetime | None = None
         self.watcher = SloWatcher(
             clock=self.clock,
             log=self.log,
@@ -35,6 +37,7 @@ class SloFixture:
             process="host/up",
             settings=SloSettings(**settings),
             eval_ms=MINUTE,
+            last_idle_at=lambda: self.last_idle_at,
         )
 
     def tell(self, event: str, measured: dict[str, float], **told: Any) -> None:
@@ -182,6 +185,16 @@ def test_ticks_are_not_judged_on_fewer_than_ten() -> None:
     assert len(fixture.minutes(3, lambda one: one.ticks(999, count=10))) == 1
 
 
+def test_a_worker_is_saturated_while_a_tenant_holds_all_the_places_it_may() -> None:
+    def all_it_may(fixture: SloFixture) -> None:
+        bounds = {"max_concurrency": 5, "full_tenants": 1}
+        fixture.tell("sched.executor.in_flight", {"in_flight": 4}, **bounds)
+
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
+    (warning,) = fixture.minutes(5, all_it_may)
+    assert warning.facts["slo"] == "saturation"
+
+
 def test_saturation_counts_time_and_not_samples() -> None:
     def busy_but_brief(fixture: SloFixture) -> None:
         """Hundreds of samples say full, for six seconds of the minute."""
@@ -224,6 +237,16 @@ def test_ticks_that_stop_coming_are_missed_at_once_and_so_is_their_return() -> N
     assert warning.facts["value"] == 240_000
     (over,) = fixture.minutes(1, lambda one: one.ticks(1))
     assert over.event == KEPT
+
+
+def test_ticks_are_not_missed_while_the_process_was_idle() -> None:
+    fixture = SloFixture(dead_man_ms=180_000)
+    fixture.minutes(3, lambda one: one.ticks(1))
+    fixture.clock.jump(60 * MINUTE)
+    fixture.last_idle_at = fixture.clock.now()
+    assert fixture.minutes(3) == []
+    (warning,) = fixture.minutes(1)
+    assert warning.facts["slo"] == "dead_man"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """An analysis stays within its limits, does not disturb others, and is recorded."""
 
 import asyncio
+import gc
 from contextlib import suppress
 from typing import Any
 
@@ -122,6 +123,29 @@ async def test_what_cost_something_or_failed_is_always_recorded(also: dict[str, 
         for _ in range(3):
             await harness.run()
     assert len(await harness.analyses()) == 3
+
+
+async def test_a_planner_that_fails_while_it_is_stopped_leaves_no_unread_exception() -> None:
+    begun, unread = asyncio.Event(), list[dict[str, Any]]()
+
+    async def fails_late(_: Briefing, __: CallTool) -> PlannerResult:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise Unavailable("The database does not answer.") from None
+        raise AssertionError
+
+    async def stop_meanwhile(harness: AnalystHarness) -> None:
+        await harness.fixture.add(in_ms=ALONE)
+        async with harness.watched_by(ScriptedPlanner(fails_late)):
+            await harness.run()
+            await begun.wait()
+
+    asyncio.get_running_loop().set_exception_handler(lambda _, problem: unread.append(problem))
+    await asyncio.create_task(stop_meanwhile(AnalystHarness()))
+    gc.collect()
+    assert unread == []
 
 
 async def test_a_planner_that_does_not_want_to_does_not_analyze() -> None:

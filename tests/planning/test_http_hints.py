@@ -13,6 +13,7 @@ from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import Rank
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
@@ -57,9 +58,9 @@ async def called(briefing: Briefing) -> Called | None:
     calls: list[Called] = []
 
     async def call(
-        endpoint: Endpoint, tool: str, arguments: Any, /, *, rule: str | None = None
+        endpoint: Endpoint, tool: str, arguments: Any, /, *, rule: str | None = None, rank: Rank = Rank.RULE
     ) -> ChangedEndpoint:
-        assert rule is None
+        assert (rule, rank) == (None, Rank.RULE)
         assert endpoint is briefing.endpoint
         COMMANDS[tool].parse(arguments)
         assert arguments["reason"]

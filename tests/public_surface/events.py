@@ -37,7 +37,7 @@ async def observed() -> list[EmittedEvent]:
 
 
 async def _endpoints() -> list[EmittedEvent]:
-    """Runs that succeed, fail, time out, recover, and are skipped."""
+    """Runs that succeed, fail, time out, recover, and are skipped, and one that ends its process."""
     fixture, coming = on_manual_clock(), iter(OUTCOMES)
     fixture.dispatcher.on("endpoint", lambda _: Outcome(next(coming)))
     await fixture.add()
@@ -46,7 +46,11 @@ async def _endpoints() -> list[EmittedEvent]:
             await fixture.clock.advance(MINUTE)
         fixture.quota.close(fixture.at(60 * MINUTE))
         await fixture.clock.advance(MINUTE)
-    return fixture.telemetry.events
+    culprit = WorkerFixture()
+    await culprit.add()
+    for _ in range(3):
+        await culprit.lose()
+    return fixture.telemetry.events + culprit.telemetry.events
 
 
 async def _planners() -> list[EmittedEvent]:

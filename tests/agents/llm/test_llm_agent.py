@@ -130,7 +130,7 @@ async def test_nothing_of_another_user_is_within_reach() -> None:
     agents = await with_model(script.model)
     guess["schedule_id"] = (await agents.schedule(user=BEN))["id"]
     await agents.say("delete everything of ben's")
-    assert "There is no argument user_id" in script.heard[0]
+    assert "user_id is unknown here" in script.heard[0]
     assert script.heard[1] == "[]"
     assert f"There is no schedule {guess['schedule_id']}." in script.heard[2]
     assert len(await agents.schedules(BEN)) == 1

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.agents.agent_fixtures import ADA, BEN, DAY, MINUTE, TENANT, AgentFixture
+from tests.agents.test_conversation import gone, say_with_key
 
 from cadenza.domain.access.tenant import Limits, Tenant
 
@@ -29,6 +30,22 @@ async def test_what_recurs_tells_the_next_three_and_goes_on(agents: AgentFixture
     for wait_ms in ((22 * 60 + 42.5) * MINUTE, DAY, DAY):
         await agents.fire(wait_ms)
     assert await agents.undelivered_texts() == ["Reminder: stand up"] * 3
+
+
+async def test_a_message_is_answered_after_a_crash_also_if_its_reminder_has_fired(
+    agents: AgentFixture,
+) -> None:
+    words = "remind me in 20 minutes to take the pizza out"
+    commit, agents.store.conversations.commit_turn = agents.store.conversations.commit_turn, gone  # type: ignore[method-assign,assignment]
+    with pytest.raises(SystemExit):
+        await say_with_key(agents, "k", words)
+    agents.store.conversations.commit_turn = commit  # type: ignore[method-assign]
+    await agents.fire()
+    await say_with_key(agents, "k", words)
+    assert await agents.undelivered_texts() == [
+        "Reminder: take the pizza out",
+        "I have reminded you: Take the pizza out.",
+    ]
 
 
 async def test_a_late_reminder_says_when_it_was_due(agents: AgentFixture) -> None:
@@ -123,7 +140,9 @@ async def test_a_refusal_of_the_tool_is_what_it_says(agents: AgentFixture) -> No
     assert "I will remind you again and again" in await agents.say(
         "every minute remind me to blink", user=BEN
     )
-    assert "fire more than 1440 times a day" in await agents.say("every 5 minutes remind me to sit", user=BEN)
+    assert "fire more than 1,440 times a day" in await agents.say(
+        "every 5 minutes remind me to sit", user=BEN
+    )
 
 
 async def test_text_that_imitates_a_schedule_stays_text(agents: AgentFixture) -> None:

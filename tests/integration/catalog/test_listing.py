@@ -105,6 +105,23 @@ async def test_what_an_index_tells_alone_is_not_cut_short(
         assert (len(found.runs), found.after) == (6, None)
 
 
+async def test_runs_with_long_responses_are_not_all_read_for_one_answer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_search, "LONGEST", 1_000)
+    await bench.add()
+    runs = []
+    for length in (10, 2_000, 300, 300, 300):
+        runs.append(await bench.run_once(response={"body": "x" * length}))
+        bench.pass_ms(MINUTE)
+    answers, after = [], None
+    for _ in range(3):
+        found, after = await bench.store.runs.find_runs("default", page=Page(10, after))
+        answers.append(([run.id for run in found], after))
+    first, second, third, fourth, fifth = (run.id for run in runs)
+    assert answers == [([fifth, fourth, third], third), ([second], second), ([first], None)]
+
+
 async def test_a_span_reads_the_partitions_of_its_days_alone(pool: PostgresPool) -> None:
     await ensure_partitions(pool, NEW_YEAR)
     bench = Bench(PostgresStore(pool, FakeIds()))

@@ -14,7 +14,7 @@ import pytest
 from cadenza import Cadenza, Cron, Endpoint
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.roots.wiring.functions import RunContext
+from cadenza.roots.embedding.functions import RunContext
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_program_declares_no_prompts(app: Cadenza) -> None:
     prompt = Endpoint(
         id="ask", name="ask", target=PromptTarget("helper", "ada", "Go."), baseline=Cron("0 9 * * *")
     )
-    with pytest.raises(InvalidRequest, match="create_schedule"):
+    with pytest.raises(InvalidRequest, match="cadenza schedules create"):
         app.add(prompt)
     with pytest.raises(Conflict, match="agenda holds the schedules of users"):
         app.add(Endpoint(id="check", name="check", job_id="agenda"))

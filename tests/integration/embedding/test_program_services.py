@@ -137,7 +137,7 @@ async def test_settings_are_given_by_their_names() -> None:
     assert (app._settings.tick_ms, app._settings.log_level) == (500, "error")
     with pytest.raises(InvalidRequest, match="no setting 'colour'"):
         Cadenza(colour="red")
-    with pytest.raises(InvalidRequest, match="CADENZA_TICK_MS is wrong: '1' is not a whole number"):
+    with pytest.raises(InvalidRequest, match=r"^tick_ms is wrong: '1' is not a whole number"):
         Cadenza(tick_ms=1)
 
 

@@ -150,3 +150,15 @@ def test_a_server_that_is_away_is_found_by_every_check_that_needs_it(
         "schema", "store", "nudges", "secrets",
     }  # fmt: skip
     assert "hidden" not in str(found)
+
+
+def test_the_profile_of_an_engine_is_told(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CADENZA_DATABASE_URL", database_url)
+    monkeypatch.setenv("CADENZA_DATABASE_PROFILE", "neon,no-partitions")
+    found = findings(capsys)
+    told = "neon,no-partitions: does without advisory locks, notifications, partitions."
+    assert found["profile"]["detail"] == told
+    assert "no notifications" in found["nudges"]["detail"]
+    assert all(one["passed"] for one in found.values())

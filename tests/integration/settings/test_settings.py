@@ -1,12 +1,15 @@
 """Settings come from the environment or a file, and what is wrong with them is one sentence."""
 
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.surfaces.sentence_rules import broken_rules
 
+from cadenza import Cadenza
 from cadenza.domain.errors import InvalidRequest
+from cadenza.roots import api, daily, planner, worker
 from cadenza.roots.command_line import main
 from cadenza.roots.settings import Settings, misspelt, read_settings
 
@@ -215,3 +218,27 @@ def test_a_wrong_setting_is_refused_in_a_sentence(
     except InvalidRequest as refused:
         sentence = refused.message
     assert broken_rules(sentence.replace(value, "")) == []
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        (api.launch, "cadenza api"),
+        (daily.launch, "cadenza daily"),
+        (planner.launch, "cadenza planner"),
+        (worker.launch, "cadenza worker"),
+        (Cadenza, "a program"),
+    ],
+)
+@pytest.mark.parametrize("profile", ["sleeping", "neon,no-idle-queries"])
+def test_where_a_database_may_fall_asleep_only_up_is_started(
+    start: Callable[[], object], what: str, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CADENZA_DATABASE_URL", "postgresql://127.0.0.1:1/none")
+    monkeypatch.setenv("CADENZA_DATABASE_PROFILE", profile)
+    with pytest.raises(InvalidRequest) as refused:
+        start()
+    assert refused.value.message == (
+        "CADENZA_DATABASE_PROFILE says no-idle-queries: then everything runs in one process, `cadenza up`,"
+        f" and {what} cannot wake it."
+    )

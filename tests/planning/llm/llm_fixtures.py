@@ -37,7 +37,9 @@ class LlmJob:
     async def open(self, **fields: Any) -> "LlmJob":
         add, given = self.bench.add, {"planning": Planning(llm=True)} | fields
         await add(SHOP, job_id="shop", **given)
-        await add(TRACE, job_id="shop", paused_until=FOREVER, next_run_at=FOREVER)
+        await add(
+            TRACE, job_id="shop", planning=Planning(llm=True), paused_until=FOREVER, next_run_at=FOREVER
+        )
         await add(STRANGER, job_id="elsewhere", next_run_at=FOREVER)
         return self
 

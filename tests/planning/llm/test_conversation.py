@@ -71,7 +71,7 @@ async def test_a_refusal_is_read_and_mended(job: LlmJob) -> None:
     assert finished.result.error is None
     assert [call.error is None for call in finished.calls] == [False, False, False, True]
     assert "intervalMs must be a whole number of milliseconds from 1" in script.results[0]
-    assert "no argument" in script.results[2]
+    assert "is unknown here; known are" in script.results[2]
     hint = (await job.endpoint()).interval_hint
     assert hint is not None
     assert hint.interval_ms == 30_000

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.operation_fixtures import FakeTokens, SecretNames
 
+from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
@@ -38,6 +39,7 @@ async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> A
         secrets=SecretNames(),
         steering=Steering(store=store.endpoints, clock=clock, cron=cron),
         expressions=CelExpressions(),
+        take_trial=TrialRateLimiter(store.rates, clock).take,
     )
     caller = Caller(TENANT, frozenset({Scope.WRITE}), "test")
     return await Application(dependencies).ask("apply_config", document or ConfigFile(RULES).document, caller)

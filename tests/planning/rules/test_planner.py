@@ -27,6 +27,7 @@ from cadenza.domain.planning.rules.rule import (
 )
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
+from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, Planner, PlannerResult
@@ -62,12 +63,21 @@ class RulePlannerHarness:
             await self.store.rules.add_rule(rule, most=10)
 
     async def call(
-        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+        self,
+        endpoint: Endpoint,
+        tool: str,
+        arguments: Mapping[str, Any],
+        /,
+        *,
+        rule: str | None = None,
+        rank: Rank = Rank.RULE,
     ) -> ChangedEndpoint:
         if self.problem is not None:
             raise self.problem
         self.called.append((endpoint.name, tool, dict(arguments)))
-        return await call_tool(self.steering.tools(endpoint.key, origin=f"rule:{rule}"), tool, arguments)
+        return await call_tool(
+            self.steering.tools(endpoint.key, origin=lowered(f"rule:{rule}", rank)), tool, arguments
+        )
 
     async def brief(self, body: Any = None, *, trigger: Trigger = Trigger.RUN) -> Briefing:
         front, back = [
@@ -102,6 +112,17 @@ async def test_a_rule_that_holds_calls_its_tool_with_its_name_as_the_reason(
     assert result.reasoning == "too busy holds.\ntoo busy: propose_interval of front."
     (hint,) = await harness.store.runs.hints(EndpointKey("default", "front"))
     assert (hint.interval_ms, hint.reason, hint.origin) == (20_000, "too busy", "rule:too busy")
+
+
+async def test_a_rule_that_a_model_wrote_acts_as_a_model(harness: RulePlannerHarness) -> None:
+    resting = a_rule(name="rest", when="true", then=PauseStep(for_ms=365 * 86_400_000)).written_by("mcp")
+    await harness.add_endpoints(resting)
+    result = await harness.analyze({})
+    assert "models and learning may put a run off by" in result.reasoning
+    (hint,) = await harness.store.runs.hints(EndpointKey("default", "front"))
+    assert hint.origin == "llm:rule:rest"
+    front = await harness.store.endpoints.get(EndpointKey("default", "front"))
+    assert front.paused_until is None
 
 
 async def test_a_persons_hint_survives_a_rule_which_says_so_once(harness: RulePlannerHarness) -> None:

@@ -1,4 +1,4 @@
--- version 0021
+-- version 0028
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -11,6 +11,15 @@ CREATE INDEX analyses_by_age ON analyses (began_at)
 
 -- index analyses_of_tenant of analyses
 CREATE INDEX analyses_of_tenant ON analyses (tenant_id, began_at, id)
+
+-- index audit_by_age of audit
+CREATE INDEX audit_by_age ON audit (at)
+
+-- index audit_by_subject of audit
+CREATE INDEX audit_by_subject ON audit (tenant_id, subject_kind, subject_id, at, id)
+
+-- index audit_by_time of audit
+CREATE INDEX audit_by_time ON audit (tenant_id, at, id)
 
 -- index conversation_messages_by_age of conversation_messages
 CREATE INDEX conversation_messages_by_age ON conversation_messages (at)
@@ -53,6 +62,9 @@ CREATE INDEX endpoints_of_user ON endpoints (tenant_id, user_id, id) WHERE user_
 
 -- index hints_of_endpoint of hints
 CREATE INDEX hints_of_endpoint ON hints (tenant_id, endpoint_id, id)
+
+-- index keys_by_maker of keys
+CREATE INDEX keys_by_maker ON keys (made_by) WHERE made_by IS NOT NULL
 
 -- index keys_of_tenant of keys
 CREATE INDEX keys_of_tenant ON keys (tenant_id, id)
@@ -102,6 +114,9 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- index sqlite_autoindex_analyses_1 of analyses
 -- made by SQLite itself
 
+-- index sqlite_autoindex_audit_1 of audit
+-- made by SQLite itself
+
 -- index sqlite_autoindex_conversation_messages_1 of conversation_messages
 -- made by SQLite itself
 
@@ -141,7 +156,13 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- index sqlite_autoindex_leases_1 of leases
 -- made by SQLite itself
 
+-- index sqlite_autoindex_locks_1 of locks
+-- made by SQLite itself
+
 -- index sqlite_autoindex_looks_1 of looks
+-- made by SQLite itself
+
+-- index sqlite_autoindex_moves_1 of moves
 -- made by SQLite itself
 
 -- index sqlite_autoindex_notes_1 of notes
@@ -237,6 +258,24 @@ CREATE TABLE "analyses" (
     error TEXT, 
     PRIMARY KEY (tenant_id, endpoint_id, id), 
     CONSTRAINT analyses_endpoints_fkey FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
+)
+
+-- table audit of audit
+CREATE TABLE audit (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    at BIGINT NOT NULL, 
+    who TEXT NOT NULL, 
+    name TEXT, 
+    surface TEXT NOT NULL, 
+    operation TEXT NOT NULL, 
+    subject_kind TEXT NOT NULL, 
+    subject_id TEXT, 
+    reason TEXT, 
+    outcome TEXT NOT NULL, 
+    changes TEXT NOT NULL, 
+    definition TEXT, 
+    PRIMARY KEY (tenant_id, id)
 )
 
 -- table conversation_messages of conversation_messages
@@ -365,7 +404,7 @@ CREATE TABLE endpoint_states (
     run_attempt INTEGER, 
     run_source TEXT, 
     run_claimed_at BIGINT, 
-    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, interval_hint_origin TEXT, one_shot_origin TEXT, pause_origin TEXT, 
+    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, interval_hint_origin TEXT, one_shot_origin TEXT, pause_origin TEXT, abandoned_alone_count INTEGER, 
     PRIMARY KEY (tenant_id, endpoint_id)
 )
 
@@ -412,7 +451,7 @@ CREATE TABLE jobs (
     tenant_id TEXT NOT NULL, 
     id TEXT NOT NULL, 
     name TEXT NOT NULL, 
-    active BOOLEAN NOT NULL, description TEXT, applied BOOLEAN DEFAULT 0 NOT NULL, created_at BIGINT, metadata TEXT, 
+    active BOOLEAN NOT NULL, description TEXT, applied BOOLEAN DEFAULT 0 NOT NULL, created_at BIGINT, metadata TEXT, pause_origin TEXT, 
     PRIMARY KEY (tenant_id, id)
 )
 
@@ -425,7 +464,7 @@ CREATE TABLE "keys" (
     scopes TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
     expires_at BIGINT, 
-    user_id TEXT, 
+    user_id TEXT, made_by TEXT, 
     PRIMARY KEY (id), 
     CONSTRAINT keys_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
 )
@@ -433,8 +472,17 @@ CREATE TABLE "keys" (
 -- table leases of leases
 CREATE TABLE leases (
     token TEXT NOT NULL, 
-    until BIGINT NOT NULL, 
+    until BIGINT NOT NULL, holder TEXT, in_flight INTEGER, suspects INTEGER, 
     PRIMARY KEY (token)
+)
+
+-- table locks of locks
+CREATE TABLE locks (
+    name TEXT NOT NULL, 
+    holder TEXT, 
+    until BIGINT, 
+    note INTEGER, 
+    PRIMARY KEY (name)
 )
 
 -- table looks of looks
@@ -445,6 +493,19 @@ CREATE TABLE "looks" (
     at BIGINT NOT NULL, 
     PRIMARY KEY (tenant_id, endpoint_id, planner), 
     CONSTRAINT looks_endpoints_fkey FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
+)
+
+-- table moves of moves
+CREATE TABLE moves (
+    id TEXT NOT NULL, 
+    tenant_id TEXT NOT NULL, 
+    side TEXT NOT NULL, 
+    phase TEXT NOT NULL, 
+    other TEXT NOT NULL, 
+    began_at BIGINT NOT NULL, 
+    changed_at BIGINT NOT NULL, 
+    progress TEXT NOT NULL, 
+    PRIMARY KEY (id)
 )
 
 -- table notes of notes
@@ -607,4 +668,4 @@ CREATE TRIGGER daily_verdicts_removed AFTER DELETE ON daily_verdicts BEGIN
 END
 
 -- view schedules of schedules
-CREATE VIEW schedules AS SELECT e.tenant_id, e.id, e.user_id AS user_id, e.agent_id AS agent_id, e.name AS name, json_extract(e.definition, '$.target.prompt') AS prompt, CASE json_extract(e.definition, '$.baseline.kind') WHEN 'once' THEN 'one-shot' ELSE 'recurring' END AS schedule_type, replace(json_extract(e.definition, '$.baseline.at'), '+00:00', 'Z') AS run_at, json_extract(e.definition, '$.baseline.expression') AS cron_expression, json_extract(e.definition, '$.baseline.timezone') AS timezone, strftime('%Y-%m-%dT%H:%M:%S', s.next_run_at / 1000000, 'unixepoch') || CASE printf('.%06d', s.next_run_at % 1000000) WHEN '.000000' THEN '' ELSE printf('.%06d', s.next_run_at % 1000000) END || 'Z' AS next_run_at, CASE WHEN s.enabled AND s.next_run_at IS NOT NULL THEN 1 ELSE 0 END AS enabled, replace(json_extract(e.definition, '$.created_at'), '+00:00', 'Z') AS created_at FROM endpoints e JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id WHERE e.user_id IS NOT NULL AND NOT s.archived
+CREATE VIEW schedules AS SELECT e.tenant_id, e.id, e.user_id AS user_id, e.agent_id AS agent_id, e.name AS name, json_extract(e.definition, '$.target.prompt') AS prompt, CASE json_extract(e.definition, '$.baseline.kind') WHEN 'once' THEN 'one-shot' ELSE 'recurring' END AS schedule_type, replace(json_extract(e.definition, '$.baseline.at'), '+00:00', 'Z') AS run_at, json_extract(e.definition, '$.baseline.expression') AS cron_expression, COALESCE(json_extract(e.definition, '$.baseline.timezone'), 'UTC') AS timezone, strftime('%Y-%m-%dT%H:%M:%S', s.next_run_at / 1000000, 'unixepoch') || CASE printf('.%06d', s.next_run_at % 1000000) WHEN '.000000' THEN '' ELSE printf('.%06d', s.next_run_at % 1000000) END || 'Z' AS next_run_at, CASE WHEN s.enabled AND s.next_run_at IS NOT NULL THEN 1 ELSE 0 END AS enabled, replace(json_extract(e.definition, '$.created_at'), '+00:00', 'Z') AS created_at FROM endpoints e JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id WHERE e.user_id IS NOT NULL AND NOT s.archived
