@@ -32,9 +32,9 @@ export class Problem extends Error {
     super(message);
   }
 
-  /** The message about one field, if there is one. */
+  /** The message about one field, also where a preview has it among its arguments; if there is one. */
   of(field: string): string | undefined {
-    return this.errors.find((fault) => fault.field === field)?.message;
+    return this.errors.find((fault) => fault.field.replace(/^arguments\./, "") === field)?.message;
   }
 }
 

@@ -146,6 +146,11 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
           {!endpoint.enabled && <span class="badge warn">disabled</span>}
           {!endpoint.job_active && <span class="badge warn">its job is paused</span>}
           {paused && <span class="badge warn">paused</span>}
+          {endpoint.suspect && !paused && (
+            <span class="badge warn" title={`Its process died ${counted(endpoint.abandoned_count, "time")} while it ran. It is started again apart from other suspects, until it ends.`}>
+              suspect
+            </span>
+          )}
           {endpoint.failure_count > 0 && <span class="badge bad">{counted(endpoint.failure_count, "failure")} in a row</span>}
           {Object.entries(endpoint.labels).map(([name, value]) => (
             <span key={name} class="badge">{`${name}=${value}`}</span>

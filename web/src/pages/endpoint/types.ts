@@ -23,6 +23,8 @@ export interface Endpoint {
   last_run_at: string | null;
   running: boolean;
   failure_count: number;
+  suspect: string | null;
+  abandoned_count: number;
 }
 
 export interface Target {

@@ -18,36 +18,23 @@ export function Why({ plan }: { plan: Plan }): JSX.Element {
 }
 
 function Candidates({ plan }: { plan: Plan }): JSX.Element | null {
-  const { candidates, source, next_run_at: chosen } = plan.governor;
+  const { candidates } = plan.governor;
   if (candidates.length === 0) return null;
   return (
     <table class="small-table candidates">
-      <caption>What the governor would choose now</caption>
+      <caption>What it was chosen from</caption>
       <tbody>
         {candidates.map((one) => (
-          <tr key={one.source}>
+          <tr key={`${one.source} ${one.at}`}>
             <th scope="row">
               <Source source={one.source} />
             </th>
             <td title={fullTime(one.at)}>
               <RelativeTime at={one.at} />
             </td>
-            <td>{one.source === source ? <span class="badge accent">chosen</span> : ""}</td>
+            <td>{one.source === plan.source && one.at === plan.next_run_at ? <span class="badge accent">chosen</span> : ""}</td>
           </tr>
         ))}
-        {!candidates.some((one) => one.source === source) && chosen && (
-          <tr>
-            <th scope="row">
-              <Source source={source} />
-            </th>
-            <td>
-              <RelativeTime at={chosen} />
-            </td>
-            <td>
-              <span class="badge accent">chosen</span>
-            </td>
-          </tr>
-        )}
       </tbody>
     </table>
   );

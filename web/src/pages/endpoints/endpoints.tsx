@@ -134,6 +134,13 @@ function Next({ row }: { row: Row }): JSX.Element {
       </span>
     );
   }
+  if (row.suspect) {
+    return (
+      <span class="badge warn" title="Its process died while it ran. It is started again apart from other suspects, until it ends.">
+        suspect
+      </span>
+    );
+  }
   if (!row.next_run_at) return <span class="quiet">finished</span>;
   return (
     <time class="number" dateTime={row.next_run_at} title={fullTime(row.next_run_at)}>

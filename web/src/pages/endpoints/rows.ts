@@ -21,6 +21,7 @@ interface ServerRow {
   paused_until: string | null;
   pause_reason: string | null;
   failure_count: number;
+  suspect: string | null;
   interval_hint: { interval_ms: number; expires_at: string; reason: string | null; by: string } | null;
   one_shot_hint: { at: string; expires_at: string; reason: string | null; by: string } | null;
   results: Result[];
