@@ -4,12 +4,11 @@ from collections.abc import Callable
 from math import exp, sqrt
 from typing import NamedTuple, Protocol
 
-from benchmarks.worlds import JOB, Hidden, Timing, World
+from benchmarks.worlds import Timing, World
 
 from cadenza.domain.planning.learning.learner import Period, learn, with_sibling_change
 from cadenza.domain.planning.learning.proposal import LEAST_PERIODS, MOST_PERIODS, Bounds, decide, propose
 from cadenza.domain.planning.learning.run_price import RunPrice
-from cadenza.domain.planning.learning.run_value import periods_until_worth, run_value
 from cadenza.domain.planning.learning.state import EndpointModel, Observation, SharedModel
 from cadenza.domain.planning.learning.stress import log_scaled
 
@@ -87,7 +86,10 @@ class Learning:
 class Clairvoyant(IgnoresSiblings):
     """Knows the true rate of every endpoint at every look, and looks by the square-root law at one price.
 
-    The price is the one at which the whole costs as many runs as everybody has.
+    The price is the one at which the whole costs as many runs as everybody has. It knows what was
+    drawn for the moment of a look, which no look need show: the rate of each endpoint, and whether
+    a spell has begun. It does not know the future: neither the changes to come, nor when a rate
+    becomes another one.
     """
 
     def __init__(self, world: World, runs: int) -> None:
@@ -102,6 +104,11 @@ class Clairvoyant(IgnoresSiblings):
             self._price = sqrt(low * high)
             spent = sum(span / self._interval(rate) for rate, span in lasting.items())
             low, high = (self._price, high) if spent > runs else (low, self._price)
+
+    @property
+    def price(self) -> float:
+        """What a look costs, where a second of delay costs one."""
+        return self._price
 
     def corrected(self, times: float) -> None:
         """Spend so many times fewer runs: the rate may change between two looks."""
@@ -173,58 +180,3 @@ def rules(allowance: float, timing: Timing = DEFAULT) -> BudgetedPolicy:
         return period_s / 4 if seen.at < alert.get(number, 0.0) else period_s
 
     return BudgetedPolicy(shape, allowance, timing=timing)
-
-
-class KnowsTheModel:
-    """Knows how a world works, but not what nobody can see: whether a spell has begun.
-
-    The exact filter over calm and spell, with the true rates and the true turns; endpoints
-    that are struck together share it. Without foresight nobody can do much better.
-    """
-
-    def __init__(self, hidden: Hidden, allowance: float) -> None:
-        self._hidden = hidden
-        self._allowance = allowance
-        self._bounds = bounds_within(DEFAULT)
-        self._begins, self._ends = DEFAULT.period_s / hidden.every, DEFAULT.period_s / hidden.lasting
-        self._usual = self._begins / (self._begins + self._ends)
-        self._run_price = RunPrice()
-        self._spell: dict[int, tuple[float, float]] = {}
-        self._last: dict[int, float] = {}
-        low, high = hidden.low * DEFAULT.period_s, hidden.high * DEFAULT.period_s
-        self._rates = (low, high)
-        self._typical = (1 - self._usual) * run_value(low, 1.0) + self._usual * run_value(high, 1.0)
-
-    def look(self, number: int, seen: Seen) -> float:
-        group = number // self._hidden.together
-        at, spell = self._spell.get(group, (seen.at, self._usual))
-        spell = self._later(spell, (seen.at - at) / DEFAULT.period_s)
-        periods = 1.0
-        if number in self._last:
-            periods = (seen.at - self._last[number]) / DEFAULT.period_s
-            calm, high = (exp(-rate * periods) for rate in self._rates)
-            if seen.changed:
-                calm, high = 1 - calm, 1 - high
-            spell = spell * high / (spell * high + (1 - spell) * calm)
-        self._spell[group], self._last[number] = (seen.at, spell), seen.at
-        self._run_price = self._run_price.after_run(
-            seen.at, periods, period_s=DEFAULT.period_s, spent=1.0, allowance=self._allowance
-        )
-        wait = self._beats(number, seen.at)
-        self._run_price = self._run_price.after_proposal(wait, self._allowance)
-        return wait * DEFAULT.period_s
-
-    def on_sibling_change(self, number: int, at: float) -> float | None:
-        if self._hidden.together < JOB or number not in self._last:
-            return None
-        return self._last[number] + self._beats(number, at) * DEFAULT.period_s
-
-    def _later(self, spell: float, periods: float) -> float:
-        return self._usual + (spell - self._usual) * exp(-(self._begins + self._ends) * periods)
-
-    def _beats(self, number: int, at: float) -> float:
-        since, spell = self._spell[number // self._hidden.together]
-        likely = self._later(spell, (at - since) / DEFAULT.period_s + 0.5)
-        rate = (1 - likely) * self._rates[0] + likely * self._rates[1]
-        price = self._run_price.price * self._typical
-        return periods_until_worth(price, rate, least=self._bounds.least, most=self._bounds.most)

@@ -8,12 +8,18 @@ from random import Random
 from statistics import NormalDist
 from typing import NamedTuple
 
+from benchmarks.laws import Law, drawn_once
+
 HOUR = 3_600.0
 DAY = 24 * HOUR
 JOB = 5
 """How many endpoints are siblings."""
 MEAN_RATE = 1 / HOUR
 FAR = 40.0
+LATENCY_MS, LATENCY_SPREAD, LATENCY_RAISED = 50.0, 0.2, 0.8
+"""The usual latency; how far its logarithm strays, and by how much it is raised under stress."""
+LAW_RATES = 24
+"""How many rates stand for a spread of them, where only the spread is known."""
 
 
 class Timing(NamedTuple):
@@ -72,6 +78,13 @@ class Hidden(NamedTuple):
     lasting: float
     together: int = 1
 
+    @property
+    def law(self) -> Law:
+        """Calm and spell in turn, calm at the start."""
+        often = self.lasting / (self.lasting + self.every)
+        redraws = 1 / self.lasting + 1 / self.every
+        return Law((self.low, self.high), (1 - often, often), (1.0, 0.0), redraws, self.together)
+
 
 class World(NamedTuple):
     """Endpoints with one baseline and one guard."""
@@ -82,8 +95,8 @@ class World(NamedTuple):
     """Whether rates differ so much, or announce themselves so well, that a third of the delay can be won."""
     level: bool = False
     """Whether nothing can be won."""
-    hidden: Hidden | None = None
-    """What the clairvoyant knows and no look can show, if there is such a thing."""
+    law: Law | None = None
+    """What can be known without foresight; None if there is nothing to know."""
     timing: Timing = Timing()
 
 
@@ -131,13 +144,19 @@ def spread(sigma: float, count: int, chance: Random) -> list[float]:
     return rates
 
 
+def spread_law(sigma: float) -> Law:
+    """Rates that are known to be spread like this, and not which endpoint has which."""
+    return drawn_once(tuple(sorted(spread(sigma, LAW_RATES, Random(0)))))
+
+
 def steady(sigma: float) -> Make:
     """Rates that differ between endpoints and stay."""
 
     def make(size: Size, chance: Random) -> World:
         rates = spread(sigma, size.endpoints, chance)
         tracks = [track((Piece(0.0, rate),), size.until, chance=chance) for rate in rates]
-        return World(tuple(tracks), size.until, wide=sigma >= 1.5, level=sigma == 0)
+        law = spread_law(sigma) if sigma else None
+        return World(tuple(tracks), size.until, wide=sigma >= 1.5, level=sigma == 0, law=law)
 
     return make
 
@@ -158,7 +177,12 @@ def drifting(size: Size, chance: Random) -> World:
             at += chance.expovariate(1 / (1.5 * DAY))
 
     tracks = [track(tuple(pieces()), size.until, chance=chance) for _ in range(size.endpoints)]
-    return World(tuple(tracks), size.until)
+    return World(tuple(tracks), size.until, law=spread_law(1.5)._replace(redraws=1 / (1.5 * DAY)))
+
+
+def by_day(at: float) -> float:
+    """What rates are multiplied by, from eight to eight and at night."""
+    return 16 / 9 if 8 <= at / HOUR % 24 < 20 else 2 / 9
 
 
 def business_hours(size: Size, chance: Random) -> World:
@@ -172,7 +196,7 @@ def business_hours(size: Size, chance: Random) -> World:
     tracks = [
         track(tuple(pieces(rate)), until, chance=chance) for rate in spread(1.0, size.endpoints, chance)
     ]
-    return World(tuple(tracks), until)
+    return World(tuple(tracks), until, law=spread_law(1.0)._replace(hours=by_day))
 
 
 def change_moments(hidden: Hidden, until: float, *, chance: Random) -> tuple[float, ...]:
@@ -200,7 +224,7 @@ def bursts(size: Size, chance: Random) -> World:
         switched(change_moments(hidden, size.until, chance=chance), hidden) for _ in range(size.endpoints)
     )
     tracks = tuple(track(one, size.until, chance=chance) for one in pieces)
-    return World(tracks, size.until, hidden=hidden)
+    return World(tracks, size.until, law=hidden.law)
 
 
 def siblings(size: Size, chance: Random) -> World:
@@ -210,7 +234,7 @@ def siblings(size: Size, chance: Random) -> World:
     while len(tracks) < size.endpoints:
         pieces = switched(change_moments(hidden, size.until, chance=chance), hidden)
         tracks += (track(pieces, size.until, chance=chance) for _ in range(JOB))
-    return World(tuple(tracks[: size.endpoints]), size.until, hidden=hidden)
+    return World(tuple(tracks[: size.endpoints]), size.until, law=hidden.law)
 
 
 def precursors(size: Size, chance: Random) -> World:
@@ -221,23 +245,29 @@ def precursors(size: Size, chance: Random) -> World:
         moments = change_moments(course, size.until, chance=chance)
         return track(switched(moments, course), size.until, chance=chance, stressed=moments)
 
-    return World(tuple(one() for _ in range(size.endpoints)), size.until, wide=True)
+    law = course.law._replace(latencies=(0.0, LATENCY_RAISED))
+    return World(tuple(one() for _ in range(size.endpoints)), size.until, wide=True, law=law)
+
+
+RECOVERS = 1 / (0.75 * HOUR)
 
 
 def breakdowns(size: Size, chance: Random) -> World:
     """Endpoints that break, some more often than others, and recover within the hour."""
 
     def one(rate: float) -> Track:
-        breaks, recovers, at = rate / 2, 1 / (0.75 * HOUR), 0.0
+        breaks, at = rate / 2, 0.0
         pieces, changes = [Piece(0.0, breaks)], []
         while (at := at + chance.expovariate(pieces[-1].rate)) < size.until:
             changes.append(at)
-            pieces.append(Piece(at, recovers if len(changes) % 2 else breaks))
+            pieces.append(Piece(at, RECOVERS if len(changes) % 2 else breaks))
         return Track(
             tuple(pieces), tuple(changes), breaks=True, starts=tuple(piece.start for piece in pieces)
         )
 
-    return World(tuple(map(one, spread(1.0, size.endpoints, chance))), size.until)
+    halves = tuple(rate / 2 for rate in spread_law(1.0).rates)
+    law = drawn_once(halves)._replace(recovers=RECOVERS)
+    return World(tuple(map(one, spread(1.0, size.endpoints, chance))), size.until, law=law)
 
 
 WORLDS: Mapping[str, Make] = {
