@@ -7,6 +7,10 @@ from benchmarks.policies import Seen
 from benchmarks.worlds import Size, world
 
 
+def seen(at: float, *, changed: bool = False) -> Seen:
+    return Seen(at, changed=changed, failing=False, latency_ms=50.0)
+
+
 def test_with_a_rate_that_stays_intervals_follow_the_square_root() -> None:
     prices = Prices(look=2.0)
     seldom, often = (Outlook(rate, rate, 0.0).interval(prices, 1.0, 1e4) for rate in (1e-4, 4e-4))
@@ -17,9 +21,9 @@ def test_with_a_rate_that_stays_intervals_follow_the_square_root() -> None:
 def test_a_change_makes_the_next_look_sooner_and_calm_puts_it_off() -> None:
     one = world("bursts", Size(2, 0.5), seed=1)
     policy = Informed(one, [Prices(20.0)] * 2)
-    calm = policy.look(0, Seen(300.0, False, False, 50.0))
-    after_change = policy.look(0, Seen(600.0, True, False, 50.0))
-    later = [policy.look(0, Seen(600.0 + 600 * number, False, False, 50.0)) for number in range(1, 20)]
+    calm = policy.look(0, seen(300.0))
+    after_change = policy.look(0, seen(600.0, changed=True))
+    later = [policy.look(0, seen(600.0 + 600 * number)) for number in range(1, 20)]
     assert after_change < calm
     assert after_change < later[-1]
 
