@@ -91,8 +91,8 @@ def as_json(model: BaseModel) -> bytes:
         return model.__pydantic_serializer__.to_json(model)
 
 
-def _fields_of(value: Any) -> dict[str, Any]:
-    if _writes_all(type(value)):
+def _fields_of(value: object) -> dict[str, Any]:
+    if _writes_all(type(value)):  # type: ignore[arg-type]  # A type can be hashed, though mypy doubts it.
         return value.__dict__
     raise TypeError
 
