@@ -51,9 +51,13 @@ class Application:
     ) -> View:
         """Perform an operation: check the scope, then the arguments, then call the handler."""
         caller.must(operation.scope)
-        if not operation.open_to(caller):
+        if caller.on_behalf_of is not None and not operation.user:
             raise NotAllowed("A user's token cannot do this; it needs a key.")
-        command = await in_turn(operation, parse_command, operation, arguments)
+        command = (
+            await beside_event_loop(parse_command, operation, arguments)
+            if operation.bulk
+            else parse_command(operation, arguments)
+        )
         if operation.takes_cursor and command.cursor is not None:
             command = command.model_copy(update={"cursor": read_cursor(operation.name, command.cursor)})
         context, perform = RequestContext(self.dependencies, caller, idempotent), perform_recorded

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.database import SqliteFile, as_rows
 from cadenza.adapters.stores.sqlite.snapshot import MOST_REMEMBERED, SharedSnapshot
 
 WORDS = "SELECT word FROM words"
@@ -35,7 +35,7 @@ def add(connection: sqlite3.Connection, word: str) -> None:
 
 
 async def words(file: SqliteFile) -> list[str]:
-    return [word for (word,) in await file.read_by_key(WORDS, ())]
+    return [word for (word,) in await file.read_by_key(WORDS, (), as_rows)]
 
 
 async def test_a_read_sees_what_was_written_before(file: SqliteFile) -> None:
@@ -51,7 +51,7 @@ async def test_reads_of_one_iteration_of_the_loop_share_a_transaction(
     await asyncio.sleep(0)
     assert await words(file) == []
     add(other, "one")
-    assert await file.read_by_key(f"{WORDS} ORDER BY word", ()) == []
+    assert await file.read_by_key(f"{WORDS} ORDER BY word", (), as_rows) == []
     await asyncio.sleep(0)
     assert await words(file) == ["one"]
 
@@ -71,10 +71,10 @@ async def test_a_commit_of_this_process_begins_a_new_transaction_at_once(
 ) -> None:
     with closing(file.connect(busy_ms=0)) as connection:
         snapshot = SharedSnapshot(connection)
-        assert snapshot.rows(WORDS, ()) == []
+        assert snapshot.read(WORDS, (), as_rows) == []
         add(other, "one")
         snapshot.commits += 1
-        assert snapshot.rows(WORDS, ()) == [("one",)]
+        assert snapshot.read(WORDS, (), as_rows) == [("one",)]
         snapshot.close()
 
 
@@ -92,34 +92,42 @@ def test_a_transaction_does_not_outlast_its_event_loop(tmp_path: Path) -> None:
 async def test_what_was_read_is_remembered_until_anybody_commits(
     file: SqliteFile, other: sqlite3.Connection
 ) -> None:
-    first = await file.read_by_key(WORDS, ())
+    first = await file.read_by_key(WORDS, (), as_rows)
     version = await file.data_version()
     await asyncio.sleep(0)
-    assert await file.read_by_key(WORDS, ()) is first
+    assert await file.read_by_key(WORDS, (), as_rows) is first
     add(other, "one")
     await asyncio.sleep(0)
-    assert await file.read_by_key(WORDS, ()) == [("one",)]
+    assert await file.read_by_key(WORDS, (), as_rows) == [("one",)]
     assert await file.data_version() != version
 
 
+async def test_what_was_made_of_rows_is_remembered_for_each_way_of_making_it(file: SqliteFile) -> None:
+    await file.write(partial(add, word="one"))
+    assert await file.read_by_key(WORDS, (), len) == 1
+    assert await file.read_by_key(WORDS, (), as_rows) == [("one",)]
+    await file.write(partial(add, word="two"))
+    assert await file.read_by_key(WORDS, (), len) == 2
+
+
 async def test_only_a_few_answers_are_remembered(file: SqliteFile) -> None:
-    first = await file.read_by_key("SELECT ?", (0,))
+    first = await file.read_by_key("SELECT ?", (0,), as_rows)
     for number in range(1, MOST_REMEMBERED + 1):
-        await file.read_by_key("SELECT ?", (number,))
-    assert await file.read_by_key("SELECT ?", (0,)) is not first
+        await file.read_by_key("SELECT ?", (number,), as_rows)
+    assert await file.read_by_key("SELECT ?", (0,), as_rows) is not first
 
 
 async def test_tasks_that_read_first_at_the_same_time_share_one_connection(file: SqliteFile) -> None:
     await asyncio.gather(*(words(file) for _ in range(3)))
-    first = await file.read_by_key(WORDS, ())
-    assert await file.read_by_key(WORDS, ()) is first
+    first = await file.read_by_key(WORDS, (), as_rows)
+    assert await file.read_by_key(WORDS, (), as_rows) is first
 
 
 async def test_closing_the_file_ends_a_transaction_that_is_open(tmp_path: Path) -> None:
     problems: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, problem: problems.append(problem))
     file = SqliteFile(tmp_path / "file.db")
-    assert await file.read_by_key("SELECT 1", ()) == [(1,)]
+    assert await file.read_by_key("SELECT 1", (), as_rows) == [(1,)]
     await file.close()
     await asyncio.sleep(0)
     assert problems == []

@@ -138,8 +138,8 @@ async def caller_of_token(store: KeyStore, token: str, now: datetime) -> Caller 
 
 async def valid_key(store: KeyStore, token: str, now: datetime) -> ApiKey | None:
     """The key of a token; None if it is unknown, wrong or expired, Conflict if its tenant was moved away."""
-    key_id, secret = id_of_token(token), token.removeprefix(PREFIX).partition("_")[2]
-    if key_id is None or not secret:
+    key_id, _, secret = token.removeprefix(PREFIX).partition("_")
+    if not secret or not token.startswith(PREFIX):
         return None
     stored = await store.stored_key(key_id)
     if stored is None or not compare_digest(stored.digest, _digest(secret)) or not stored.key.valid(now):

@@ -32,10 +32,13 @@ Reading = Callable[[str, Texts], Any]
 
 def single_header(scope: Scope, name: bytes) -> str | None:
     """A header that may be sent once; if it is there twice, readers could disagree about it."""
-    found = [value for key, value in scope["headers"] if key == name]
-    if len(found) > 1:
-        raise Refusal(BAD_REQUEST, f"The header {name.decode()} is given more than once.")
-    return found[0].decode("latin-1") if found else None
+    found: bytes | None = None
+    for key, value in scope["headers"]:
+        if key == name:
+            if found is not None:
+                raise Refusal(BAD_REQUEST, f"The header {name.decode()} is given more than once.")
+            found = value
+    return None if found is None else found.decode("latin-1")
 
 
 def request_id_of(scope: Scope) -> str | None:

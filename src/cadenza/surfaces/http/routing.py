@@ -88,8 +88,9 @@ class OperationRouter:
         place, values = self._root.first(parts) or NOWHERE
         if method not in place.here:
             place, values = self._look(parts, method)
-        if method in place.here:
-            await place.here[method].serve(scope, receive, send, values=values)
+        served = place.here.get(method)
+        if served is not None:
+            await served.serve(scope, receive, send, values=values)
         elif place.here:
             await _refuse_method(scope, send, place.here)
         else:

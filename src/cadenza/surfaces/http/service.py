@@ -188,4 +188,5 @@ class ServedOperation:
         view = await self._service.application.perform(self.operation, arguments, caller, idempotent=request)
         if self._status == NO_CONTENT:
             return Answer(self._status, b"")
-        return Answer(self._status, await in_turn(self.operation, as_json, view))
+        body = await in_turn(self.operation, as_json, view) if self.operation.bulk else as_json(view)
+        return Answer(self._status, body)

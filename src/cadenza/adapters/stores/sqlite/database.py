@@ -142,22 +142,20 @@ class SqliteFile:
                 return work(one_commit.connection)
         return await self._reader.run(partial(self._read, work))
 
-    async def read_by_key(self, statement: str, values: Sequence[Any]) -> Rows:
-        """The rows that a statement finds by their key: in this thread, without a thread switch.
+    async def read_by_key(
+        self, statement: str, values: Sequence[Any], decode: Callable[[Rows], Answer]
+    ) -> Answer:
+        """What is made of the rows that a statement finds by their key: in this thread, without a switch.
 
         That takes some microseconds, a switch many times as long. If the file is locked or fails,
         the reader's thread is asked.
         """
-
-        def work(connection: sqlite3.Connection) -> Rows:
-            return connection.execute(statement, values).fetchall()
-
-        if OneCommit.of(self) is not None:
-            return await self.read(work)
-        try:
-            return (self._snapshot or await self._open_snapshot()).rows(statement, values)
-        except sqlite3.DatabaseError:
-            return await self.read(work)
+        if OneCommit.of(self) is None:
+            try:
+                return (self._snapshot or await self._open_snapshot()).read(statement, values, decode)
+            except sqlite3.DatabaseError:
+                pass  # The reader's thread waits for locks, and translates errors.
+        return decode(await self.read(partial(_fetch_all, statement, values)))
 
     async def data_version(self) -> int:
         """A number that changes with every commit, also of another process."""
@@ -222,6 +220,15 @@ class SqliteFile:
             if self._reading is None:
                 self._reading = self.connect()
             return work(self._reading)
+
+
+def as_rows(rows: Rows) -> Rows:
+    """Rows as they are, for those who read them in several ways."""
+    return rows
+
+
+def _fetch_all(statement: str, values: Sequence[Any], connection: sqlite3.Connection) -> Rows:
+    return connection.execute(statement, values).fetchall()
 
 
 def _write_part(connection: sqlite3.Connection, work: Work[Answer]) -> Answer:

@@ -12,7 +12,7 @@ import orjson
 from cadenza.adapters.stores.sql.database import ADVISORY_LOCK, NOTIFY, Dialect
 from cadenza.adapters.stores.sql.one_commit import OneCommit
 from cadenza.adapters.stores.sql.rows import Read, Row, from_micros, to_micros
-from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.database import SqliteFile, as_rows
 from cadenza.adapters.stores.sqlite.one_commit import run_to_end
 
 Answer = TypeVar("Answer")
@@ -187,7 +187,7 @@ class SqliteDatabase:
 
     async def read_by_key(self, statement: str, /, *values: Any) -> Sequence[Row]:
         text, bound = for_sqlite(statement).bound(values)
-        return await self._file.read_by_key(text, tuple(bound))
+        return await self._file.read_by_key(text, tuple(bound), as_rows)
 
     async def ask(self, statement: str, /, *values: Any) -> list[Row]:
         return await self._file.write(lambda file: _rows(file, statement, values))

@@ -22,6 +22,7 @@ from cadenza.adapters.stores.sqlite.settle import (
     with_turns_and_alerts,
     write_as_claimed,
 )
+from cadenza.adapters.stores.sqlite.snapshot import Rows
 from cadenza.adapters.stores.sqlite.sweep import sweep
 from cadenza.adapters.stores.wakeup import EventWakeup, UserWakeups, Wakeups
 from cadenza.domain.access.places import NO_BOUNDS, ClaimShares
@@ -55,10 +56,10 @@ class SqliteEndpoints(SqlEndpoints):
 
     async def get(self, key: EndpointKey) -> Endpoint:
         """Read by its key, as nearly every command does: at once, in the thread of the caller."""
-        rows = await self._file.read_by_key(sql.GET_ALONE, key)
-        if not rows:
+        found = await self._file.read_by_key(sql.GET_ALONE, key, _endpoints)
+        if not found:
             raise not_found("endpoint", key.id)
-        return read_endpoint(rows[0], from_micros)
+        return found[0]
 
     async def claim_due(
         self,
@@ -129,6 +130,10 @@ class SqliteEndpoints(SqlEndpoints):
 
     def listen(self) -> EventWakeup:
         return self._wakeups.listen()
+
+
+def _endpoints(rows: Rows) -> list[Endpoint]:
+    return [read_endpoint(row, from_micros) for row in rows]
 
 
 def _recheck(connection: sqlite3.Connection, held: Claim, decide: RecheckClaim) -> Recheck | None:

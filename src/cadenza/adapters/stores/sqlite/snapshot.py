@@ -2,12 +2,13 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
-from typing import Any
+from typing import Any, TypeVar
 
 NO_VERSION = -1
 Rows = list[tuple[Any, ...]]
+Value = TypeVar("Value")
 MOST_REMEMBERED = 32
 """How many answers are remembered: few, since one may hold a long document."""
 
@@ -19,7 +20,8 @@ class SharedSnapshot:
     whatever the loop learns of a later commit of another process; and after a commit of this process
     it begins anew. So a task reads nothing older than what it may know of.
 
-    What was read is remembered until the file has changed, whoever changed it.
+    What was read is remembered as the values that were made of it, until the file has changed, whoever
+    changed it. So these values must be frozen.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -28,21 +30,21 @@ class SharedSnapshot:
         self._ending: asyncio.Handle | None = None
         self._begun_after = 0
         self._version = NO_VERSION
-        self._remembered: dict[tuple[str, Sequence[Any]], Rows] = {}
+        self._remembered: dict[tuple[str, Sequence[Any], Callable[[Rows], Any]], Any] = {}
         self.commits = 0
         """How many transactions this process has committed."""
 
-    def rows(self, statement: str, values: Sequence[Any]) -> Rows:
-        """The rows of a query."""
+    def read(self, statement: str, values: Sequence[Any], decode: Callable[[Rows], Value]) -> Value:
+        """What is made of the rows of a query; `decode` is a plain function, the same each time."""
         self._begin()
-        asked = (statement, values)
-        rows = self._remembered.get(asked)
-        if rows is None:
-            rows = self._connection.execute(statement, values).fetchall()
+        asked = (statement, values, decode)
+        found: Value | None = self._remembered.get(asked)
+        if found is None:
+            found = decode(self._connection.execute(statement, values).fetchall())
             if len(self._remembered) >= MOST_REMEMBERED:
                 self._remembered.clear()
-            self._remembered[asked] = rows
-        return rows
+            self._remembered[asked] = found
+        return found
 
     def version(self) -> int:
         """A number that changes with every commit, also of another process."""
