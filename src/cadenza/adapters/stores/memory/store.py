@@ -1,24 +1,25 @@
 """The store in memory."""
 
-from cadenza.adapters.stores.memory.access import (
+from cadenza.adapters.stores.memory.access.audit import MemoryAudit
+from cadenza.adapters.stores.memory.access.keys_tenants import (
     MemoryKeys,
     MemoryRates,
     MemoryReplies,
     MemorySessions,
     MemoryTenants,
 )
-from cadenza.adapters.stores.memory.analyses import MemoryAnalyses
-from cadenza.adapters.stores.memory.audit import MemoryAudit
-from cadenza.adapters.stores.memory.catalog import MemoryCatalog
-from cadenza.adapters.stores.memory.conversations import MemoryConversations, MemoryDeliveries
-from cadenza.adapters.stores.memory.daily import MemoryDaily
-from cadenza.adapters.stores.memory.endpoints import MemoryEndpoints, MemoryRuns
-from cadenza.adapters.stores.memory.functions import MemoryFunctions
-from cadenza.adapters.stores.memory.rules import MemoryRules
-from cadenza.adapters.stores.memory.slo_alerts import MemoryAlerts, MemoryHealth, MemorySlos
-from cadenza.adapters.stores.memory.statistics import MemoryDailyStatistics, MemoryStatistics
+from cadenza.adapters.stores.memory.agents.conversations import MemoryConversations, MemoryDeliveries
+from cadenza.adapters.stores.memory.agents.users_agents import MemoryAgents, MemorySchedules, MemoryUsers
+from cadenza.adapters.stores.memory.daily.users import MemoryDaily
+from cadenza.adapters.stores.memory.monitoring.heartbeats import MemoryHeartbeats
+from cadenza.adapters.stores.memory.monitoring.slo_alerts import MemoryAlerts, MemoryHealth, MemorySlos
+from cadenza.adapters.stores.memory.monitoring.statistics import MemoryDailyStatistics, MemoryStatistics
+from cadenza.adapters.stores.memory.planning.analyses import MemoryAnalyses
+from cadenza.adapters.stores.memory.planning.rules import MemoryRules
+from cadenza.adapters.stores.memory.scheduling.catalog import MemoryCatalog
+from cadenza.adapters.stores.memory.scheduling.endpoints import MemoryEndpoints, MemoryRuns
+from cadenza.adapters.stores.memory.scheduling.functions import MemoryFunctions
 from cadenza.adapters.stores.memory.tables import MemoryTables
-from cadenza.adapters.stores.memory.users_agents import MemoryAgents, MemorySchedules, MemoryUsers
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Store
 
@@ -31,6 +32,7 @@ class MemoryStore(Store):
         super().__init__(
             endpoints=MemoryEndpoints(tables),
             functions=MemoryFunctions(tables),
+            heartbeats=MemoryHeartbeats(tables),
             runs=MemoryRuns(tables),
             catalog=MemoryCatalog(tables),
             rules=MemoryRules(tables),

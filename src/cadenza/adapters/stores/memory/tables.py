@@ -9,7 +9,7 @@ from threading import RLock
 from typing import NamedTuple
 
 from cadenza.adapters.stores.common import not_found, owners_of_prompts, with_job_active
-from cadenza.adapters.stores.memory.due_index import DueByShare, DueIndex
+from cadenza.adapters.stores.memory.scheduling.due_index import DueByShare, DueIndex
 from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
 from cadenza.domain.access.audit import AuditRecord
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
@@ -19,6 +19,7 @@ from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import DailyGap, DailyUser, Verdict
 from cadenza.domain.monitoring.alert import Alert
+from cadenza.domain.monitoring.heartbeat import Signal
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.abandon import is_suspect, sweep_at
@@ -78,6 +79,11 @@ class MemoryTables:
     """What the holder of a lease had in flight when its leases began to run out, by their tokens."""
     functions: dict[str, datetime] = field(default_factory=dict)
     """When each function was last declared."""
+    heartbeat_tokens: dict[EndpointKey, bytes] = field(default_factory=dict)
+    heartbeat_signals: dict[EndpointKey, list[tuple[datetime | None, Signal]]] = field(
+        default_factory=partial(defaultdict, list)
+    )
+    """Signals with the slot that took them; None for those that wait."""
     runs: dict[EndpointKey, dict[str, Run]] = field(default_factory=partial(defaultdict, dict))
     hints: dict[EndpointKey, list[HintRecord]] = field(default_factory=partial(defaultdict, list))
     jobs: dict[tuple[str, str], Job] = field(default_factory=dict)

@@ -9,8 +9,8 @@ from cadenza.adapters.stores.common import (
     not_found,
     user_with_first_creation,
 )
-from cadenza.adapters.stores.memory.conversations import forget_conversations
-from cadenza.adapters.stores.memory.daily import forget_daily_user
+from cadenza.adapters.stores.memory.agents.conversations import forget_conversations
+from cadenza.adapters.stores.memory.daily.users import forget_daily_user
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.agents.schedule import belongs_to, is_active
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey

@@ -12,9 +12,9 @@ from cadenza.adapters.stores.common import (
     run_matches,
     turns_of,
 )
-from cadenza.adapters.stores.memory.access import charge_runs
-from cadenza.adapters.stores.memory.conversations import write_turn
-from cadenza.adapters.stores.memory.slo_alerts import write_alert
+from cadenza.adapters.stores.memory.access.keys_tenants import charge_runs
+from cadenza.adapters.stores.memory.agents.conversations import write_turn
+from cadenza.adapters.stores.memory.monitoring.slo_alerts import write_alert
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.adapters.stores.wakeup import EventWakeup
 from cadenza.domain.access.places import NO_BOUNDS, ClaimShares
@@ -28,6 +28,7 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, Hin
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.scheduling import (
     EVERY_RUN,
+    Now,
     RecheckClaim,
     Retention,
     RunFilter,
@@ -118,11 +119,12 @@ class MemoryEndpoints:
             self._write_effects(settled)
             return settled
 
-    async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
+    async def sweep(self, *, now: Now, limit: int, rules: SweepRules) -> list[SettledRun]:
         abandoned = []
         with self._lock:
             keys = [
-                entry[2] for _, entry in zip(range(limit), self._tables.sweeps.take_until(now), strict=False)
+                entry[2]
+                for _, entry in zip(range(limit), self._tables.sweeps.take_until(now()), strict=False)
             ]
             if any(self._tables.endpoints[key].lease for key in keys):
                 self._tables.note_deaths(keys)

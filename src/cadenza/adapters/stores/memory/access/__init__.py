@@ -1,0 +1,1 @@
+"""Keys, sessions, secrets, tenants, idempotent replies and the audit in memory."""

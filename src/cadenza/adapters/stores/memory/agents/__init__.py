@@ -1,0 +1,1 @@
+"""Users, agents and conversations in memory."""

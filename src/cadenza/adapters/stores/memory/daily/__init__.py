@@ -1,0 +1,1 @@
+"""Users with a daily window and their verdicts in memory."""

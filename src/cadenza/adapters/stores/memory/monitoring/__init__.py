@@ -1,0 +1,1 @@
+"""Statistics, SLO states and alerts in memory."""

@@ -1,0 +1,1 @@
+"""Rules and analyses in memory."""

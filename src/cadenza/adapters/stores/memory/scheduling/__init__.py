@@ -1,0 +1,1 @@
+"""Endpoints, jobs and runs in memory."""
