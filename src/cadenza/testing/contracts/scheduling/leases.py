@@ -113,7 +113,7 @@ class LeaseContract(Contract):
         after = await bench.fresh(endpoint)
         assert after.paused(bench.ms(0))
         assert (
-            after.pause_reason == "its process died 3 times while it ran alone; resume it when that is mended"
+            after.pause_reason == "its process died 3 times while it ran alone; resume it when that is fixed"
         )
         assert after.next_source is Source.PAUSED
         assert await bench.claim() == []

@@ -22,7 +22,7 @@ class AdmissionContract(Contract):
     async def test_a_job_that_must_exist_and_does_not_keeps_an_endpoint_out(self, bench: Bench) -> None:
         known = Admission(known_job=True)
         await bench.store.catalog.add_job(Job(id="job", name="job", tenant_id="stranger"))
-        with pytest.raises(NotFound, match="There is no job job"):
+        with pytest.raises(NotFound, match="Job job not found"):
             await bench.store.endpoints.add(an_endpoint(job_id="job"), known)
         assert await bench.store.catalog.find("default") == []
         await bench.store.catalog.add_job(Job(id="job", name="job"))

@@ -13,11 +13,11 @@ from cadenza.domain.scheduling.run import RunStatus, SkippedSlot
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 from cadenza.ports.catalog import EVERY_ENDPOINT, EndpointFilter, Page
 from cadenza.ports.store import Store
+from cadenza.testing.contracts.catalog.admission import AdmissionContract
+from cadenza.testing.contracts.catalog.bulk_change import BulkChangeContract
+from cadenza.testing.contracts.catalog.history import HistoryContract
+from cadenza.testing.contracts.catalog.jobs import JobContract
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
-from cadenza.testing.contracts.scheduling.admission import AdmissionContract
-from cadenza.testing.contracts.scheduling.bulk_change import BulkChangeContract
-from cadenza.testing.contracts.scheduling.history import HistoryContract
-from cadenza.testing.contracts.scheduling.jobs import JobContract
 
 
 def labelled(**labels: str) -> EndpointFilter:

@@ -76,10 +76,10 @@ class ListingContract(Contract):
             await store.users.put_user(User(tenant_id="default", id="user"))
         if missing != "agent":
             await store.agents.put_agent(Agent(tenant_id="default", id="agent", name="agent"))
-        with pytest.raises(NotFound, match=f"There is no {missing} {missing}"):
+        with pytest.raises(NotFound, match=f"{missing.capitalize()} {missing} not found"):
             await store.endpoints.add(an_endpoint("prompt", baseline=Once(NEW_YEAR), target=target))
         plain = await bench.add("plain", baseline=Once(NEW_YEAR))
-        with pytest.raises(NotFound, match=f"There is no {missing} {missing}"):
+        with pytest.raises(NotFound, match=f"{missing.capitalize()} {missing} not found"):
             await store.endpoints.amend(
                 plain.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, target=target))
             )

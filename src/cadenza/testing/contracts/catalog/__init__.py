@@ -1,0 +1,1 @@
+"""Contracts of the catalog: jobs and endpoints as their owners see and change them."""
