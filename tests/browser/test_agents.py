@@ -63,7 +63,7 @@ def test_the_offline_agent_plans_and_what_it_planned_is_seen(visit: Visit) -> No
     expect(log(page).locator(".mine")).to_contain_text("take the pizza out")
     expect(log(page).locator(".theirs")).to_contain_text("pizza", timeout=A_WHILE_MS)
     expect(schedules(page)).to_contain_text(re.compile(r"next in (19|20) m"), timeout=A_WHILE_MS)
-    expect(page.get_by_text("Everything up to message 1 is acknowledged.")).to_be_visible()
+    expect(page.get_by_text("Acknowledged up to message 1.")).to_be_visible()
     visit.keep_screenshot("agents-chat")
 
 
@@ -111,12 +111,12 @@ def test_a_schedule_is_made_told_and_deleted(visit: Visit) -> None:
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("Stand-up")
     dialog.get_by_label("Prompt for the agent").fill("say who begins")
-    dialog.get_by_label("How often").select_option("recurring")
-    dialog.get_by_label("Cron line").fill("99 9 * * *")
+    dialog.get_by_label("Type").select_option("recurring")
+    dialog.get_by_label("Cron expression").fill("99 9 * * *")
     dialog.get_by_role("button", name="Create schedule").click()
     expect(dialog.locator(".fault, [role=alert]").first).to_be_visible()
     assert visit.axe() == []
-    dialog.get_by_label("Cron line").fill("0 9 * * 1-5")
+    dialog.get_by_label("Cron expression").fill("0 9 * * 1-5")
     dialog.get_by_role("button", name="Create schedule").click()
     expect(dialog.get_by_role("listitem")).to_have_count(3)
     expect(dialog.get_by_role("listitem").first).to_contain_text("Europe/Berlin")
@@ -125,7 +125,7 @@ def test_a_schedule_is_made_told_and_deleted(visit: Visit) -> None:
     expect(schedules(page)).to_contain_text("0 9 * * 1-5 (Europe/Berlin), by helper, for dan")
     schedules(page).get_by_role("button", name="Delete Stand-up").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
-    expect(schedules(page)).to_contain_text("There are no schedules for dan.")
+    expect(schedules(page)).to_contain_text("No schedules for dan.")
     visit.complaints.clear()  # The browser writes the refusal of the cron line into its console.
 
 
@@ -221,7 +221,7 @@ def test_a_message_that_is_refused_says_why(visit: Visit) -> None:
 def test_an_unknown_user_is_a_sentence(program: Site) -> None:
     with program.visit(complaints=True) as visit:
         page = visit.go("/agents?user=zoe&agent=helper")
-        expect(page.locator(".chat").get_by_role("alert")).to_contain_text("There is no user zoe.")
+        expect(page.locator(".chat").get_by_role("alert")).to_contain_text("User zoe not found.")
         expect(presence(page)).to_have_text("offline")
 
 

@@ -146,7 +146,7 @@ def add(page: Page, user: str, due: str) -> None:
     dialog = page.get_by_role("dialog", name="Add user")
     dialog.get_by_label("User").fill(user)
     dialog.get_by_label("Due time").fill(due)
-    dialog.get_by_role("button", name="Add", exact=True).click()
+    dialog.get_by_role("button", name="Save", exact=True).click()
     expect(dialog).to_be_hidden()
 
 
@@ -155,15 +155,15 @@ def test_windows_fill_while_somebody_looks(visit: Visit, days: Days) -> None:
     expect(page.get_by_role("heading", name="No user is due on")).to_be_visible()
     for user in ("eve", "fay", "hopeless"):
         add(page, user, days.due)
-    opened = card(page, "Open now")
-    expect(opened).to_contain_text("2 of 3 served", timeout=A_WHILE_MS)
+    opened = card(page, "Open windows")
+    expect(opened).to_contain_text("2 of 3 succeeded", timeout=A_WHILE_MS)
     expect(opened).to_contain_text(re.compile("cutoff in [0-9]+ m"))
-    expect(figure(page, "Served")).to_have_text("2")
-    expect(figure(page, "Waiting")).to_have_text("1")
+    expect(figure(page, "Succeeded")).to_have_text("2")
+    expect(figure(page, "Pending")).to_have_text("1")
     row = card(page, "Due times").get_by_role("row").filter(has_text=days.due)
     expect(row).to_contain_text(re.compile("open, cutoff in .*21"))
     expect(
-        page.get_by_role("img", name="Verdicts by due time: 2 served, 0 missed, over 1 due time")
+        page.get_by_role("img", name="Results by due time: 2 succeeded, 0 missed, over 1 due time")
     ).to_be_visible()
     visit.keep_screenshot("daily-filling")
 
@@ -172,7 +172,7 @@ def test_a_past_day_tells_who_was_missed_and_why(visit: Visit, days: Days) -> No
     page = the_day(visit, days.today)
     card(page, "History").get_by_role("link", name=str(days.yesterday)).click()
     expect(page).to_have_url(re.compile(f"date={days.yesterday}"))
-    expect(figure(page, "Served")).to_have_text("3")
+    expect(figure(page, "Succeeded")).to_have_text("3")
     expect(figure(page, "Missed")).to_have_text("2")
     missed = card(page, "Missed")
     expect(missed.get_by_role("row")).to_have_count(3)
@@ -186,12 +186,12 @@ def test_a_past_day_tells_who_was_missed_and_why(visit: Visit, days: Days) -> No
 
 def test_a_breach_and_the_alerts_of_ones_own_are_on_the_overview(visit: Visit) -> None:
     page = visit.go("/")
-    levels = card(page, "Service levels")
+    levels = card(page, "SLOs")
     broken = levels.get_by_role("listitem").filter(has_text="Daily cutoff miss rate")
-    expect(broken).to_contain_text(re.compile("breached.*since .* ago, 40.0 %, at most 5.0 %"))
+    expect(broken).to_contain_text(re.compile("breached.*since .* ago, 40.0 %, limit 5.0 %"))
     alerts = card(page, "Alerts")
     expect(alerts.get_by_role("listitem")).to_have_count(1)
-    expect(alerts).to_contain_text(f"Endpoint default has failed 3 times in a row: {HOSTILE}")
+    expect(alerts).to_contain_text(f"Endpoint default has 3 consecutive failures: {HOSTILE}")
     assert page.locator("main img").count() == 0
     visit.keep_screenshot("overview-breach")
     assert visit.axe() == []
@@ -202,7 +202,7 @@ def test_history_tells_each_day(visit: Visit, days: Days) -> None:
     history = card(page, "History")
     for day in (days.yesterday, days.yesterday - DAY):
         row = history.get_by_role("listitem").filter(has_text=str(day))
-        expect(row.get_by_role("img", name=re.compile("^3 served, 2 missed"))).to_be_visible()
+        expect(row.get_by_role("img", name=re.compile("^3 succeeded, 2 missed"))).to_be_visible()
         expect(row).to_contain_text("60.0 %")
 
 
@@ -215,15 +215,15 @@ def test_a_user_is_added_found_moved_and_let_go(visit: Visit, days: Days) -> Non
     users.get_by_role("button", name="Find").click()
     found = page.get_by_role("dialog", name="gus")
     expect(found).to_contain_text(f"Due at {before} UTC")
-    expect(found).to_contain_text("No day has a verdict yet.")
-    found.get_by_role("button", name="Change due time").click()
+    expect(found).to_contain_text("No results yet.")
+    found.get_by_role("button", name="Edit").click()
     moved = page.get_by_role("dialog", name="Due time of gus")
     moved.get_by_label("Due time").fill(after)
-    moved.get_by_role("button", name="Change it").click()
+    moved.get_by_role("button", name="Save").click()
     expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text(after)
     users.get_by_role("button", name="gus").click()
-    found.get_by_role("button", name="Stop serving").click()
-    found.get_by_role("button", name="Yes, stop serving").click()
+    found.get_by_role("button", name="Remove user").click()
+    found.get_by_role("button", name="Confirm removal").click()
     expect(users.get_by_role("listitem").filter(has_text="gus")).to_have_count(0)
 
 
@@ -233,7 +233,7 @@ def test_what_is_wrong_with_a_user_stands_at_its_field(program: Site, days: Days
         card(page, "Users").get_by_role("button", name="Add user").click()
         dialog = page.get_by_role("dialog", name="Add user")
         dialog.get_by_label("User").fill("hal")
-        dialog.get_by_role("button", name="Add", exact=True).click()
+        dialog.get_by_role("button", name="Save", exact=True).click()
         expect(dialog.get_by_label("Due time")).to_have_attribute("aria-invalid", "true")
         page.keyboard.press("Escape")
         card(page, "Users").get_by_role("searchbox").fill("nobody")
@@ -257,6 +257,6 @@ def test_the_page_is_accessible(program: Site, days: Days, viewport: ViewportSiz
 
 def test_a_day_in_a_gap_is_counted_and_says_so(visit: Visit, days: Days) -> None:
     page = the_day(visit, days.yesterday - 180 * DAY)
-    for name in ("Missed", "Missed, decided late", "Late, in a gap"):
+    for name in ("Missed", "Missed in an outage", "In an outage over 7 days"):
         expect(figure(page, name)).to_have_text("1")
-    expect(card(page, "Missed")).to_contain_text("1 user without a verdict of their own")
+    expect(card(page, "Missed")).to_contain_text("1 user missed without single results")

@@ -92,7 +92,7 @@ def preview(page: Page) -> Locator:
 def test_the_timeline_shows_runs_by_source_and_status_hints_pauses_and_the_guard(visit: Visit) -> None:
     page = visit.go("/endpoints/checkout")
     chart = timeline(page)
-    expect(chart).to_have_accessible_name(re.compile(r"3\d runs, 3 not successful, 3 hints and pauses"))
+    expect(chart).to_have_accessible_name(re.compile(r"3\d runs, 3 did not succeed, 3 hints and pauses"))
     for kind in ("baseline", "hint", "clamped", "one-shot"):
         expect(chart.locator(f".run circle.source-{kind}").first).to_be_visible()
     expect(chart.locator(".run.ring-failure")).to_have_count(2)
@@ -203,9 +203,7 @@ def test_a_clicked_run_tells_why_then_and_what_was_asked_and_answered(visit: Vis
     chart = timeline(page)
     chart.locator(".run.ring-failure .dot").first.click()
     details = page.locator(".run-details")
-    expect(details).to_contain_text(
-        "An interval hint (rule: rush) set its interval: every 30 s: visitors rise"
-    )
+    expect(details).to_contain_text("An interval hint (rule: rush) set this time: every 30 s: visitors rise")
     expect(details).to_contain_text("it answered 503 Service Unavailable")
     expect(details).to_contain_text('File "shop.py", line 7, in check')
     expect(details).to_contain_text(f"POST {SHOP}")
@@ -224,10 +222,10 @@ def test_a_clicked_run_tells_why_then_and_what_was_asked_and_answered(visit: Vis
 
 def test_why_then_names_the_candidates_and_the_winner(visit: Visit) -> None:
     page = visit.go("/endpoints/checkout")
-    why = page.locator(".card", has=page.get_by_role("heading", name="Why then?"))
-    expect(why).to_contain_text("its baseline interval is over then")
-    expect(why).to_contain_text("Its guard keeps runs between 20 seconds and 15 minutes apart")
-    expect(why.get_by_role("row").filter(has_text="chosen")).to_contain_text("baseline")
+    why = page.locator(".card", has=page.get_by_role("heading", name="Why this time?"))
+    expect(why).to_contain_text("set by its baseline interval")
+    expect(why).to_contain_text("Guard: minimum interval 20 seconds, maximum interval 15 minutes")
+    expect(why.get_by_role("row").filter(has_text="selected")).to_contain_text("baseline")
 
 
 def test_an_interval_is_seen_before_it_is_proposed(program: Site, visit: Visit) -> None:
@@ -235,27 +233,27 @@ def test_an_interval_is_seen_before_it_is_proposed(program: Site, visit: Visit) 
     page.get_by_role("button", name="Interval", exact=True).click()
     page.get_by_label("Run every", exact=True).fill("20")
     page.get_by_label("Reason").fill("a sale begins")
-    expect(preview(page)).to_contain_text("What the governor would do")
+    expect(preview(page)).to_contain_text("Preview")
     expect(preview(page)).to_contain_text("then every 20 s")
     expect(preview(page)).to_contain_text("(a sale begins)")
     expect(page.locator(".previewed circle").first).to_be_attached()
     assert program.ask("GET /v1/endpoints/interval")["interval_hint"] is None, "a preview does nothing"
     visit.keep_screenshot("endpoint-preview")
     page.get_by_role("button", name="Apply").click()
-    expect(page.get_by_text("The interval is proposed.")).to_be_visible()
-    expect(page.locator(".facts").first).to_contain_text("every 20 s, by a hint")
+    expect(page.get_by_text("Interval set.")).to_be_visible()
+    expect(page.locator(".facts").first).to_contain_text("every 20 s, set by a hint")
     hint = program.ask("GET /v1/endpoints/interval")["interval_hint"]
     assert (hint["interval_ms"], hint["reason"]) == (20_000, "a sale begins")
     page.get_by_role("button", name="Clear hints").click()
     expect(preview(page)).to_contain_text("baseline")
     page.get_by_role("button", name="Apply").click()
-    expect(page.locator(".facts").first).to_contain_text("as its baseline says")
+    expect(page.locator(".facts").first).to_contain_text("same as baseline")
 
 
 def test_the_guard_shows_in_the_preview_and_what_is_refused_stands_at_its_field(program: Site) -> None:
     with program.visit(complaints=True) as visit:
         page = visit.go("/endpoints/once")
-        page.get_by_role("button", name="Next time").click()
+        page.get_by_role("button", name="Next run").click()
         wait = page.get_by_label("Run once, in", exact=True)
         wait.fill("1")
         expect(preview(page)).to_contain_text(re.compile("in ([6-9]|10) s"))
@@ -276,18 +274,36 @@ def test_a_pause_is_seen_set_and_taken_back(program: Site, visit: Visit) -> None
     page.get_by_label("Reason").fill("deploy")
     expect(preview(page)).to_contain_text("paused")
     page.get_by_role("button", name="Apply").click()
-    expect(page.get_by_text("It does not run: paused until")).to_be_visible()
+    expect(page.get_by_text("Blocked: paused until")).to_be_visible()
     assert program.ask("GET /v1/endpoints/gate")["pause_reason"] == "deploy"
     page.get_by_role("button", name="Resume").click()
     expect(preview(page)).to_contain_text("resume")
     page.get_by_role("button", name="Apply").click()
-    expect(page.get_by_text("It does not run")).to_be_hidden()
+    expect(page.get_by_text("Blocked:")).to_be_hidden()
     assert program.ask("GET /v1/endpoints/gate")["paused_until"] is None
+
+
+def test_a_pause_may_last_until_a_date_or_until_resumed(program: Site, visit: Visit) -> None:
+    page = visit.go("/endpoints/gate")
+    page.get_by_role("button", name="Pause").click()
+    end = page.get_by_label("Pause", exact=True)
+    end.select_option("until a date")
+    expect(page.get_by_text("Choose a date and a time.")).to_be_visible()
+    page.get_by_label(re.compile(r"^Pause until \(.+\)$")).fill("2099-03-01T08:00")
+    expect(preview(page)).to_contain_text("2099")
+    end.select_option("until resumed")
+    expect(preview(page)).to_contain_text("paused until resumed")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("Blocked: paused until resumed")).to_be_visible()
+    assert program.ask("GET /v1/endpoints/gate")["paused_until"].startswith("9999-01-01")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("Blocked:")).to_be_hidden()
 
 
 def test_a_run_that_is_asked_for_appears_at_once(visit: Visit) -> None:
     page = visit.go("/endpoints/now")
-    expect(page.get_by_text("Nothing ran in this time.")).to_be_visible()
+    expect(page.get_by_text("No runs in this range.")).to_be_visible()
     page.get_by_role("button", name="Run now").click()
     expect(preview(page)).to_contain_text("manual")
     page.get_by_role("button", name="Apply").click()
@@ -295,7 +311,7 @@ def test_a_run_that_is_asked_for_appears_at_once(visit: Visit) -> None:
     expect(row).to_contain_text("failure", timeout=10_000)
     expect(row).to_contain_text("manual")
     row.get_by_role("button").click()
-    expect(page.locator(".run-details")).to_contain_text("A run was requested by hand.")
+    expect(page.locator(".run-details")).to_contain_text("A run was requested manually.")
 
 
 def test_what_strangers_wrote_stays_text(visit: Visit) -> None:
@@ -313,14 +329,14 @@ def test_who_may_only_look_is_not_asked_to_steer(program: Site) -> None:
     with program.visit(logged_in=False, complaints=True) as visit:
         visit.context.request.post(f"{program.address}/v1/session", data={"key": made["key"]})
         page = visit.go("/endpoints/looked-at")
-        expect(page.get_by_text("Your key may look, but not steer.")).to_be_visible()
+        expect(page.get_by_text("Read only: steering needs a key with the steer scope.")).to_be_visible()
         expect(page.get_by_role("button", name="Run now")).to_have_count(0)
 
 
 def test_an_endpoint_that_is_not_there_says_so(program: Site) -> None:
     with program.visit(complaints=True) as visit:
         page = visit.go("/endpoints/nobody")
-        expect(page.get_by_role("heading", name="There is no such endpoint")).to_be_visible()
+        expect(page.get_by_role("heading", name="Endpoint not found")).to_be_visible()
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -98,7 +98,7 @@ def test_a_session_that_is_over_says_so_and_goes_on_where_one_was(program: Site,
     log_in(guest, made["key"])
     expect(guest.page.locator(".live")).to_have_text("Live")
     program.ask(f"DELETE /v1/keys/{made['id']}")
-    expect(guest.page.get_by_text("Your session is over.")).to_be_visible(timeout=30_000)
+    expect(guest.page.get_by_text("Your session has expired.")).to_be_visible(timeout=30_000)
     log_in(guest, program.program.key)
     expect(guest.page.get_by_role("heading", name="Simulator")).to_be_visible()
 
@@ -107,7 +107,7 @@ def test_a_server_that_is_away_at_first_is_waited_for(program: Site) -> None:
     with program.visit(complaints=True) as visit:
         visit.page.route("**/v1/session", lambda route: route.abort())
         visit.go("/")
-        expect(visit.page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+        expect(visit.page.get_by_role("alert")).to_contain_text("Cannot connect to http")
         expect(visit.page.get_by_label("Key")).to_be_hidden()
         visit.page.unroute("**/v1/session")
         expect(visit.page.get_by_role("heading", name="Overview")).to_be_visible()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Locator, Page, Route, ViewportSize, expect
 from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
 from tests.browser.database_seed import seed
 
@@ -72,12 +72,19 @@ def test_the_overview_tells_everything_at_a_glance(visit: Visit) -> None:
     figures = page.locator(".figures")
     expect(figures).to_contain_text("1,003")
     expect(figures).to_contain_text("89.5 %")
-    for title in ("Runs per minute", "Due next", "Lateness", "Planners", "Alerts", "Quota this month"):
+    for title in (
+        "Runs per minute",
+        "Upcoming runs",
+        "Start delay",
+        "Planners",
+        "Alerts",
+        "Quota this month",
+    ):
         expect(page.get_by_role("heading", name=title)).to_be_visible()
     expect(
         page.get_by_role("img", name=re.compile("Runs per minute by status: [0-9.,K]+ runs"))
     ).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile(r"Runs that come due: 1,0\d\d in all"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile(r"Upcoming runs: 1,0\d\d in total"))).to_be_visible()
     expect(page.locator(".live")).to_have_text("Live")
 
 
@@ -90,7 +97,7 @@ def test_who_points_at_a_chart_is_told_the_numbers(visit: Visit) -> None:
 def test_quota_use_warns_at_80_and_at_95_per_cent(program: Site, visit: Visit) -> None:
     page = visit.go("/")
     quota = page.locator(".quotas")
-    for limit, words in ((1_250, "over 80 %"), (1_050, "over 95 %"), (1_003, "spent")):
+    for limit, words in ((1_250, "over 80 %"), (1_050, "over 95 %"), (1_003, "used up")):
         program.limit(endpoints=limit)
         page.reload()
         expect(quota).to_contain_text(words)
@@ -113,17 +120,17 @@ def test_endpoints_are_found_and_sorted_and_only_those_in_sight_exist(visit: Vis
     expect(page).to_have_url(re.compile(r"q=TEAM"))
     visit.keep_screenshot("endpoints-search")
     page.get_by_role("searchbox").fill("no such thing")
-    expect(page.get_by_role("heading", name="Nothing matches")).to_be_visible()
+    expect(page.get_by_role("heading", name="No matching endpoints")).to_be_visible()
 
 
 def test_a_row_tells_baseline_cadence_source_countdown_results_and_hint(visit: Visit) -> None:
     page = visit.go("/endpoints?q=shop")
     shown = row(page, "checkout")
     expect(shown).to_contain_text("every 5 m")
-    expect(shown).to_contain_text("30 s tighter")
+    expect(shown).to_contain_text("30 s shorter")
     expect(shown).to_contain_text("interval hint")
     expect(shown).to_contain_text(REASON)
-    expect(shown.get_by_role("img", name=re.compile("Last 20 runs, .* not successful"))).to_be_visible()
+    expect(shown.get_by_role("img", name=re.compile("Last 20 runs, .* did not succeed"))).to_be_visible()
     before = shown.locator("time").inner_text()
     assert re.fullmatch(r"in ([4-9]|1[01]) m( \d+ s)?", before)
     expect(shown.locator("time")).not_to_have_text(before)
@@ -145,8 +152,31 @@ def test_a_change_elsewhere_is_seen_at_once(program: Site, visit: Visit) -> None
     expect(page.locator(".live")).to_have_text("Live")
     asked = {"intervalMs": 45_000, "reason": "watch closely"}
     program.ask("POST /v1/endpoints/endpoint-0007/tools/propose_interval", asked)
-    expect(shown).to_contain_text("45 s tighter", timeout=4_000)
+    expect(shown).to_contain_text("45 s shorter", timeout=4_000)
     expect(shown).to_contain_text("watch closely")
+
+
+def test_a_change_while_rows_are_loaded_is_not_undone_by_them(program: Site, visit: Visit) -> None:
+    page, waiting = visit.page, list[Route]()
+
+    def keep(route: Route) -> None:
+        waiting.append(route)
+
+    page.route(re.compile(r"/v1/rows\?.*cursor="), keep)
+    visit.go("/endpoints?q=endpoint-0009")
+    shown = row(page, "endpoint-0009")
+    expect(shown).to_contain_text("baseline")
+    expect(page.locator(".live")).to_have_text("Live")
+    while len(waiting) < 2:  # The page loads all rows once more when its event stream is open.
+        page.wait_for_timeout(50)
+    asked = {"intervalMs": 50_000, "reason": "watch closely"}
+    program.ask("POST /v1/endpoints/endpoint-0009/tools/propose_interval", asked)
+    expect(shown).to_contain_text("50 s shorter")
+    for route in waiting:
+        route.continue_()
+    page.unroute_all()
+    expect(page.get_by_text("loading more…")).to_be_hidden()
+    assert "50 s shorter" in shown.inner_text()
 
 
 def test_a_run_that_ends_is_seen_at_once(program: Site, visit: Visit) -> None:
@@ -167,7 +197,7 @@ def test_everything_is_reached_by_the_keyboard(visit: Visit) -> None:
     page.keyboard.type("ge")
     expect(page.get_by_role("heading", name="Endpoints", exact=True)).to_be_focused()
     page.keyboard.press("?")
-    help_ = page.get_by_role("dialog", name="Shortcuts")
+    help_ = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(help_).to_contain_text("Search endpoints")
     visit.keep_screenshot("shortcuts")
     assert visit.axe() == []
@@ -198,4 +228,4 @@ def test_every_page_is_accessible(program: Site, viewport: ViewportSize, *, dark
 def test_an_address_that_leads_nowhere_says_so(visit: Visit) -> None:
     page = visit.go("/endpoints")
     page.evaluate("history.pushState(null, '', '/nowhere'); dispatchEvent(new PopStateEvent('popstate'))")
-    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    expect(page.get_by_role("heading", name="Page not found")).to_be_visible()

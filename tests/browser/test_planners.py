@@ -101,10 +101,12 @@ def test_an_analysis_shows_its_reasons_its_calls_and_its_tokens(visit: Visit) ->
     expect(first).to_contain_text("1,000 tokens")
     expect(first).to_contain_text("2 calls")
     first.locator("summary").click()
-    expect(first).to_contain_text("About traffic, after a run; it took 1.2 s, read 900 and wrote 100 tokens")
+    expect(first).to_contain_text(
+        "Endpoint traffic, after a run; duration 1.2 s; 900 input tokens, 100 output tokens"
+    )
     expect(first).to_contain_text("propose_interval(intervalMs: 30000) on stock")
-    expect(first).to_contain_text("Refused: untilIso must be a moment.")
-    expect(page.locator(".analyses li").nth(2)).to_contain_text("shadow")
+    expect(first).to_contain_text("Rejected: untilIso must be a moment.")
+    expect(page.locator(".analyses li").nth(2)).to_contain_text("dry run")
     expect(page.locator(".analyses li").nth(4)).to_contain_text("failed")
 
 
@@ -112,10 +114,10 @@ def test_older_analyses_are_fetched_and_searched(visit: Visit) -> None:
     page = visit.go("/planners")
     rows = page.locator(".analyses li")
     expect(rows).to_have_count(30)
-    page.get_by_role("button", name="Older").click()
+    page.get_by_role("button", name="Load older").click()
     expect(rows).to_have_count(40)
-    expect(page.get_by_role("button", name="Older")).to_be_hidden()
-    page.get_by_role("searchbox", name="Search analyses").fill("thought 39")
+    expect(page.get_by_role("button", name="Load older")).to_be_hidden()
+    page.get_by_role("searchbox", name="Search planner evaluations").fill("thought 39")
     expect(rows).to_have_count(1)
 
 
@@ -131,9 +133,9 @@ def test_the_cost_is_told_by_day_and_by_endpoint(visit: Visit) -> None:
 
 def test_what_shadow_mode_would_have_saved_is_shown(visit: Visit) -> None:
     page = visit.go("/planners")
-    saved = card(page, "What learning saves")
+    saved = card(page, "Learning planner savings")
     expect(saved).to_contain_text(
-        "In shadow mode, 10 changes would be seen after 20 s on average instead of 30 s,"
+        "Dry run (shadow mode): 10 changes would be detected after 20 s on average instead of 30 s,"
         " with 60 % of the runs."
     )
     expect(saved.get_by_role("row").filter(has_text="stock")).to_contain_text("90 %")
@@ -147,11 +149,11 @@ def test_a_rule_is_refused_where_it_is_wrong(program: Site) -> None:
         form.get_by_label("Name", exact=True).fill("slow")
         form.get_by_label("When", exact=True).fill("response.latency_ms >")
         form.get_by_label("Then: every", exact=True).fill("0")
-        form.get_by_role("button", name="Create").click()
+        form.get_by_role("button", name="Save").click()
         every = form.get_by_label("Then: every", exact=True)
         expect(every).to_have_attribute("aria-invalid", "true")
         every.fill("20")
-        form.get_by_role("button", name="Create").click()
+        form.get_by_role("button", name="Save").click()
         expect(form.get_by_label("When", exact=True)).to_have_attribute("aria-invalid", "true")
         visit.keep_screenshot("planners-rule-refused")
         assert visit.axe() == []
@@ -166,25 +168,25 @@ def test_a_rule_is_written_tried_changed_and_deleted(program: Site, visit: Visit
     form.get_by_label("Name", exact=True).fill(f"slow {HOSTILE}")
     form.get_by_label("When", exact=True).fill("response.latency_ms > 1")
     form.get_by_label("Then: every", exact=True).fill("20")
-    form.get_by_role("button", name="Create").click()
+    form.get_by_role("button", name="Save").click()
     rules = card(page, "Rules")
     expect(rules).to_contain_text("then run every 20 s for 1 h")
     assert program.ask("GET /v1/rules")["items"][0]["then"]["intervalMs"] == 20_000
-    page.get_by_role("button", name="Try slow").click()
-    expect(rules.get_by_role("status")).to_contain_text("Its condition holds now.")
+    page.get_by_role("button", name="Test slow").click()
+    expect(rules.get_by_role("status")).to_contain_text("The condition is true now.")
     expect(rules.get_by_role("status")).to_contain_text('"intervalMs":20000')
     visit.keep_screenshot("planners-rule-tried")
-    page.get_by_role("button", name="Change slow").click()
-    changed = page.get_by_role("dialog", name="Change the rule")
-    changed.get_by_label("When it no longer holds", exact=True).select_option("clear")
-    changed.get_by_role("button", name="Change", exact=True).click()
+    page.get_by_role("button", name="Edit slow").click()
+    changed = page.get_by_role("dialog", name="Edit rule")
+    changed.get_by_label("When the condition ends", exact=True).select_option("clear")
+    changed.get_by_role("button", name="Save", exact=True).click()
     expect(rules).to_contain_text("otherwise clear the interval")
-    page.get_by_role("button", name="Turn off slow").click()
-    expect(page.get_by_role("button", name="Turn on slow")).to_be_visible()
+    page.get_by_role("button", name="Disable slow").click()
+    expect(page.get_by_role("button", name="Enable slow")).to_be_visible()
     assert program.ask("GET /v1/rules")["items"][0]["enabled"] is False
     page.get_by_role("button", name="Delete slow").click()
-    page.get_by_role("button", name="Really delete slow").click()
-    expect(rules).to_contain_text("There are no rules yet.")
+    page.get_by_role("button", name="Confirm delete slow").click()
+    expect(rules).to_contain_text("No rules yet.")
 
 
 def test_a_rule_can_be_written_only_when_its_jobs_are_there(visit: Visit) -> None:
@@ -194,11 +196,11 @@ def test_a_rule_can_be_written_only_when_its_jobs_are_there(visit: Visit) -> Non
     page.get_by_role("button", name="New rule").click()
     form = page.get_by_role("dialog", name="New rule")
     expect(form).to_contain_text("jobs")
-    expect(form.get_by_role("button", name="Create")).to_have_count(0)
+    expect(form.get_by_role("button", name="Save")).to_have_count(0)
     assert len(waiting) == 1
     waiting[0].continue_()
     expect(form.get_by_label("Job", exact=True).locator("option")).not_to_have_count(0)
-    expect(form.get_by_role("button", name="Create")).to_be_enabled()
+    expect(form.get_by_role("button", name="Save")).to_be_enabled()
 
 
 def test_what_strangers_wrote_stays_text(visit: Visit) -> None:
@@ -216,7 +218,7 @@ def test_it_is_accessible_in_both_themes_and_widths(program: Site, *, dark: bool
         page = visit.go("/planners")
         page.locator(".analyses summary").first.click()
         expect(card(page, "Cost").get_by_role("table").first).to_be_visible()
-        expect(card(page, "What learning saves").get_by_role("table")).to_be_visible()
+        expect(card(page, "Learning planner savings").get_by_role("table")).to_be_visible()
         look = f"{'phone' if phone else 'wide'}-{'dark' if dark else 'light'}"
         visit.keep_screenshot(f"planners-{look}", whole=True)
         assert visit.axe() == []

@@ -51,7 +51,7 @@ def test_what_was_known_of_the_world_and_what_must_hold_stand_beside_it(visit: V
     world = page.locator(".world")
     expect(world).to_contain_text("end of minute 14")
     expect(world.get_by_role("row").nth(1)).to_contain_text("6000 /min")
-    page.get_by_text("18 of 18 checks hold").first.click()
+    page.get_by_text("18 of 18 checks passed").first.click()
     expect(page.get_by_text("traffic tightens in surge")).to_be_visible()
     expect(page.locator(".latest").first).to_contain_text("order_processor_health: every 5 m")
 

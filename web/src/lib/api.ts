@@ -81,7 +81,7 @@ async function fetched(request: Promise<Response>): Promise<Response> {
     return await request;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Problem(0, "unreachable", "The server cannot be reached. It is retried automatically.");
+    throw new Problem(0, "unreachable", `Cannot connect to ${location.origin}. The request will be retried.`);
   }
 }
 
@@ -97,7 +97,7 @@ async function problemFrom(response: Response): Promise<Problem> {
     const message = body.detail ?? body.title ?? response.statusText;
     return new Problem(response.status, body.type ?? "", message, body.errors, body.request_id ?? null);
   } catch {
-    return new Problem(response.status, "", `The server answered ${response.status}.`);
+    return new Problem(response.status, "", `The server returned status ${response.status}.`);
   }
 }
 

@@ -36,7 +36,13 @@ export function distance(iso: string, now: number): string {
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long", hourCycle: "h23" });
+const ZONE = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" });
 const A_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+
+/** The short name of the browser's time zone, for labels beside times of another zone. */
+export function localZone(at: number = Date.now()): string {
+  return ZONE.formatToParts(at).find((part) => part.type === "timeZoneName")?.value ?? "local";
+}
 
 export function clockTime(moment: string | number): string {
   return CLOCK.format(new Date(moment));
@@ -70,6 +76,14 @@ export function percent(part: number, digits = 1): string {
   return `${shown === 100 || shown === 0 ? shown : shown.toFixed(digits)} %`;
 }
 
+const OPEN_END = Date.UTC(9999, 0, 1);
+/** The end of a pause that lasts until somebody resumes it. */
+export const UNTIL_RESUMED = new Date(OPEN_END).toISOString();
+
+export function isOpenEnded(until: string): boolean {
+  return Date.parse(until) >= OPEN_END;
+}
+
 export interface Baseline {
   kind: "every" | "cron" | "once";
   interval_ms?: number;
@@ -82,8 +96,7 @@ export interface Baseline {
 export function baseline(chosen: Baseline): string {
   if (chosen.kind === "every") return `every ${span(chosen.interval_ms ?? 0)}`;
   if (chosen.kind === "cron") {
-    const zone = chosen.timezone && chosen.timezone !== "UTC" ? ` ${chosen.timezone}` : "";
-    return `${chosen.expression ?? ""}${zone}`;
+    return `${chosen.expression ?? ""} ${chosen.timezone ?? "UTC"}`;
   }
   return `once, ${fullTime(chosen.at ?? 0)}`;
 }

@@ -133,8 +133,8 @@ const SOURCE_LABELS: Record<string, string> = {
   "baseline-once": "once",
   "ai-interval": "interval hint",
   "ai-oneshot": "one-shot hint",
-  "clamped-min": "guard, least",
-  "clamped-max": "guard, most",
+  "clamped-min": "limited by minimum interval",
+  "clamped-max": "limited by maximum interval",
 };
 
 export function Source({ source, by }: { source: string; by?: string | undefined }): JSX.Element {

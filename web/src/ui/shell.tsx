@@ -25,8 +25,8 @@ listenToKeys();
 
 export function Shell(): JSX.Element {
   const current = findPage(path.value);
-  useShortcut("?", "Show the shortcuts", () => (helpOpen.value = true));
-  useShortcut("t", "Light or dark", toggleTheme);
+  useShortcut("?", "Shows keyboard shortcuts", () => (helpOpen.value = true));
+  useShortcut("t", "Toggles dark mode", toggleTheme);
   return (
     <div class="shell">
       <a class="skip" href="#main" data-reload>
@@ -69,7 +69,7 @@ function findPage(address: string): { page: Page; params: Record<string, string>
 
 function NavigationItem({ page, current }: { page: Page; current: Page | undefined }): JSX.Element | null {
   const nav = page.nav;
-  useShortcut(`g ${nav?.key ?? ""}`, `Go to ${page.title}`, () => go(page.path));
+  useShortcut(`g ${nav?.key ?? ""}`, `Opens ${page.title}`, () => go(page.path));
   if (!nav) return null;
   const isCurrent = current && (current === page || (page.path !== "/" && current.path.startsWith(`${page.path}/`)));
   return (
@@ -106,10 +106,10 @@ function Top({ title }: { title: string }): JSX.Element {
         <span class="live" data-state={connection.value} role="status">
           {CONNECTION_LABELS[connection.value]}
         </span>
-        <button class="icon-button" type="button" aria-label="Shortcuts" title="Shortcuts (?)" onClick={() => (helpOpen.value = true)}>
+        <button class="icon-button" type="button" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick={() => (helpOpen.value = true)}>
           <Icon name="help" />
         </button>
-        <button class="icon-button" type="button" aria-label={dark ? "Light colours" : "Dark colours"} title="Light or dark (t)" onClick={toggleTheme}>
+        <button class="icon-button" type="button" aria-label="Toggle dark mode" aria-pressed={dark} title="Toggle dark mode (t)" onClick={toggleTheme}>
           <Icon name={dark ? "sun" : "moon"} />
         </button>
         <button class="icon-button" type="button" aria-label="Log out" title="Log out" onClick={() => void onLogOut()}>
@@ -133,7 +133,7 @@ function Content({ page, params }: { page: Page; params: Record<string, string> 
   useEffect(() => {
     page.load().then(
       (module) => (loaded.value = { ...loaded.value, [page.path]: module.default }),
-      () => toast("This page could not be loaded; reload to try again.", { bad: true }),
+      () => toast("Cannot load this page. Reload to try again.", { bad: true }),
     );
     return () => {
       heading.value = null;
@@ -145,7 +145,7 @@ function Content({ page, params }: { page: Page; params: Record<string, string> 
 
 function NotFound(): JSX.Element {
   return (
-    <Empty title="There is no such page">
+    <Empty title="Page not found">
       <p>
         <a href="/">Go to the overview</a>
       </p>
@@ -156,7 +156,7 @@ function NotFound(): JSX.Element {
 function Help(): JSX.Element {
   const listed = shortcuts.value.filter((one) => one.keys.trim() !== "g");
   return (
-    <Dialog title="Shortcuts" open={helpOpen.value} onClose={() => (helpOpen.value = false)}>
+    <Dialog title="Keyboard shortcuts" open={helpOpen.value} onClose={() => (helpOpen.value = false)}>
       <dl class="shortcuts">
         {listed.map((one) => (
           <>

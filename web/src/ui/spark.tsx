@@ -15,7 +15,7 @@ export function Spark({ results }: { results: Result[] }): JSX.Element {
   if (results.length === 0) return <span class="quiet">no runs yet</span>;
   const most = Math.max(...results.map((one) => one.duration_ms), 1);
   const bad = results.filter((one) => one.status !== "success").length;
-  const label = `Last ${counted(results.length, "run")}, ${bad === 0 ? "all successful" : `${bad} not successful`}; longest ${span(most)}`;
+  const label = `Last ${counted(results.length, "run")}, ${bad === 0 ? "all succeeded" : `${bad} did not succeed`}; longest ${span(most)}`;
   return (
     <svg class="spark" role="img" aria-label={label} width={results.length * BAR} height={HEIGHT}>
       {results.map((one, place) => {

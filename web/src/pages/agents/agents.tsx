@@ -60,7 +60,7 @@ function ParticipantPicker({ users, agents, user, agent }: ParticipantPickerProp
   return (
     <div class="row who">
       <Picker label="User" value={user} options={userList.map((one) => ({ id: one.id, label: one.timezone ?? "" }))} onChoose={(id) => setQuery({ user: id })} />
-      <Picker label="Agent" value={agent} options={agentList.map((one) => ({ id: one.id, label: `${one.name}, ${one.model ?? "offline or as set"}` }))} onChoose={(id) => setQuery({ agent: id })} />
+      <Picker label="Agent" value={agent} options={agentList.map((one) => ({ id: one.id, label: `${one.name}, ${one.model ?? "default model"}` }))} onChoose={(id) => setQuery({ agent: id })} />
       {hasScope("write") && (
         <div class="row who-new">
           <button class="button" type="button" onClick={() => (creating.value = "user")}>
@@ -122,7 +122,7 @@ function NothingYet({ users, agents }: { users: number; agents: number }): JSX.E
   return (
     <section class="card">
       <Empty title="No conversation yet">
-        <p>Create {missing} to begin. An agent without a model works offline: it understands reminders in plain English.</p>
+        <p>Create {missing} to start. An agent without a model works offline: it understands reminders in plain English.</p>
       </Empty>
     </section>
   );

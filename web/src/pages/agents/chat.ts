@@ -135,7 +135,7 @@ export class Chat {
         this.add({ key: `n${Date.now()}`, at: serverNow(), kind: "notice", text: frame.text });
         return;
       case "error":
-        this.markRefused(frame.message_id, frame.problem.detail ?? frame.problem.title ?? "Something went wrong.");
+        this.markRefused(frame.message_id, frame.problem.detail ?? frame.problem.title ?? "Unknown error.");
         return;
       case "subtitle":
         this.showMessage(frame, { kind: "words", text: frame.text });

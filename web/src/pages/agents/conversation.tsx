@@ -41,12 +41,12 @@ export function Conversation({ user, agent, name }: { user: string; agent: strin
         </div>
       }
     >
-      {!hasScope("write") && <p class="notice">To write as a user, a key needs the scope write.</p>}
+      {!hasScope("write") && <p class="notice">Sending messages needs a key with the write scope.</p>}
       {chat.problem.value && <ProblemNotice problem={chat.problem.value} />}
       <MessageLog chat={chat} name={name} agent={agent} />
       <Composer chat={chat} agent={agent} name={name} />
       <p class="quiet number">
-        {chat.acked.value ? `Everything up to message ${chat.acked.value} is acknowledged.` : "Nothing to acknowledge yet."}
+        {chat.acked.value ? `Acknowledged up to message ${chat.acked.value}.` : "No messages received yet."}
         {offline && " Messages from schedules are delivered when you are online again."}
       </p>
     </Card>

@@ -42,7 +42,7 @@ export function NewScheduleDialog(props: Props): JSX.Element {
 function CreatedSchedule({ schedule, onClose }: { schedule: NewSchedule; onClose: () => void }): JSX.Element {
   return (
     <div class="stack" role="status">
-      <p>“{schedule.name}” fires next:</p>
+      <p>“{schedule.name}”: next runs</p>
       <ol class="fires">
         {schedule.next_fires.map((fire) => (
           <li key={fire}>{fire}</li>
@@ -80,24 +80,24 @@ function Fields(props: Props & { send: (values: FormData) => Promise<void> }): J
               </select>
             )}
           </Field>
-          <Field label="How often" name="schedule_type" problem={problem}>
+          <Field label="Type" name="schedule_type" problem={problem}>
             {(wiring) => (
               <select {...wiring} value={kind.value} onChange={(event) => (kind.value = event.currentTarget.value)}>
-                <option value="one-shot">once</option>
+                <option value="one-shot">one-time</option>
                 <option value="recurring">recurring</option>
               </select>
             )}
           </Field>
           {kind.value === "one-shot" ? (
-            <Field label="When" name="run_at" problem={problem}>
+            <Field label="Run at" name="run_at" problem={problem} help="In the time zone below.">
               {(wiring) => <input {...wiring} type="datetime-local" step={1} />}
             </Field>
           ) : (
-            <Field label="Cron line" name="cron_expression" problem={problem} help="Minute, hour, day, month, weekday: 0 9 * * 1-5">
+            <Field label="Cron expression" name="cron_expression" problem={problem} help="Minute, hour, day, month, weekday, in the time zone below: 0 9 * * 1-5">
               {(wiring) => <input {...wiring} autocomplete="off" class="mono" />}
             </Field>
           )}
-          <Field label="Time zone" name="timezone" problem={problem} help={props.zone ? "" : "This user has none of their own."}>
+          <Field label="Time zone" name="timezone" problem={problem} help={props.zone ? "" : "This user has no time zone set."}>
             {(wiring) => <input {...wiring} autocomplete="off" defaultValue={props.zone ?? "UTC"} />}
           </Field>
         </>

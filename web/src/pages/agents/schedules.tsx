@@ -53,7 +53,7 @@ export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
       </label>
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!page && !data.problem.value && <Loading what="schedules" />}
-      {page && page.items.length === 0 && <p class="muted">{user ? `There are no schedules for ${user}.` : "There are no schedules."}</p>}
+      {page && page.items.length === 0 && <p class="muted">{user ? `No schedules for ${user}.` : "No schedules yet."}</p>}
       <ul class="schedule-list">
         {page?.items.map((one) => (
           <ScheduleItem key={one.id} schedule={one} onDelete={() => (deleting.value = one)} />
@@ -93,7 +93,7 @@ function ScheduleItem({ schedule, onDelete }: { schedule: Schedule; onDelete: ()
         </a>
         {schedule.enabled ? (
           <span class="quiet">
-            next <RelativeTime at={schedule.next_run_at} none="not planned yet" tense="next" />
+            next <RelativeTime at={schedule.next_run_at} none="not scheduled yet" tense="next" />
           </span>
         ) : (
           <span class="badge">finished</span>
@@ -118,7 +118,7 @@ function DeleteDialog({ schedule, onClose, onDeleted }: { schedule: Schedule | n
   async function remove(one: Schedule): Promise<void> {
     try {
       await callApi("DELETE", `/v1/schedules/${encodeURIComponent(one.id)}`);
-      toast(`${one.name} is deleted.`);
+      toast(`Deleted ${one.name}.`);
       onDeleted();
     } catch (error) {
       toast(asProblem(error).message, { bad: true });
@@ -130,7 +130,7 @@ function DeleteDialog({ schedule, onClose, onDeleted }: { schedule: Schedule | n
       {schedule && (
         <div class="stack">
           <p>
-            “{schedule.name}” will not fire again. Messages it has sent stay.
+            “{schedule.name}” will not run again. Messages already sent are kept.
           </p>
           <div class="row">
             <button class="button danger" type="button" onClick={() => void remove(schedule)}>

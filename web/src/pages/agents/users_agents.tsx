@@ -23,7 +23,7 @@ export function NewUser({ open, onClose, onCreated }: Props): JSX.Element {
     const id = formText(values, "user_id");
     const timezone = formText(values, "timezone");
     await callApi("PUT", `/v1/users/${encodeURIComponent(id)}`, { body: timezone ? { timezone } : {} });
-    toast(`User ${id} is created.`);
+    toast(`Created user ${id}.`);
     onCreated(id);
     onClose();
   }
@@ -35,7 +35,7 @@ export function NewUser({ open, onClose, onCreated }: Props): JSX.Element {
             <Field label="Id" name="user_id" problem={problem}>
               {(wiring) => <input {...wiring} required autocomplete="off" />}
             </Field>
-            <Field label="Time zone" name="timezone" problem={problem} help="Times like “at 5pm” are read in it.">
+            <Field label="Time zone" name="timezone" problem={problem} help="Times such as “at 5pm” are in this time zone.">
               {(wiring) => <input {...wiring} defaultValue={LOCAL_TIMEZONE} autocomplete="off" />}
             </Field>
           </>
@@ -51,7 +51,7 @@ export function NewAgent({ open, onClose, onCreated }: Props): JSX.Element {
     const model = formText(values, "model");
     const agent = { name: formText(values, "name"), instructions: formText(values, "instructions") };
     await callApi("PUT", `/v1/agents/${encodeURIComponent(id)}`, { body: { ...agent, ...(model ? { model } : {}) } });
-    toast(`Agent ${agent.name} is created.`);
+    toast(`Created agent ${agent.name}.`);
     onCreated(id);
     onClose();
   }
@@ -69,7 +69,7 @@ export function NewAgent({ open, onClose, onCreated }: Props): JSX.Element {
             <Field label="Instructions" name="instructions" problem={problem} help="Its purpose and tone.">
               {(wiring) => <textarea {...wiring} />}
             </Field>
-            <Field label="Model" name="model" problem={problem} help="provider:model, or offline. Without one: that of the settings, or else offline.">
+            <Field label="Model" name="model" problem={problem} help="provider:model, or offline. Empty: the default model from the settings, otherwise offline.">
               {(wiring) => <input {...wiring} autocomplete="off" />}
             </Field>
           </>

@@ -38,16 +38,16 @@ export default function DailyPage(): JSX.Element {
         <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} inGaps={shown.counts.in_gaps} />
       ) : shown.windows.length === 0 ? (
         <Card key="windows" title="Windows">
-          <Empty title={`No user is due on ${shown.date}`}>
-            <p>Each user has a due time. In the window before it, the daily target is tried until it succeeds. Add a user to begin.</p>
+          <Empty title={`No user is due on ${shown.date} (UTC)`}>
+            <p>Each user has a due time. In the window before it, the daily target is called until it succeeds. Add a user to start.</p>
           </Empty>
         </Card>
       ) : (
         <div key="windows" class="daily-two">
           <div class="stack">
-            <Card title="Verdicts by due time" aside="UTC">
+            <Card title="Results by due time" aside="UTC">
               <WindowsChart date={shown.date} windows={shown.windows} />
-              <Legend items={[{ class: "status-success", label: "served" }, { class: "status-running", label: "waiting" }, { class: "status-failure", label: "missed" }]} />
+              <Legend items={[{ class: "status-success", label: "succeeded" }, { class: "status-running", label: "pending" }, { class: "status-failure", label: "missed" }]} />
             </Card>
             <DueMinutes windows={shown.windows} />
           </div>
@@ -74,7 +74,7 @@ function DaySummary({ shown }: { shown: Windows }): JSX.Element {
     <div class="stack">
       <div class="row">
         <label class="row day-choice">
-          <span>Day, by its cutoffs in UTC</span>
+          <span>Date (UTC)</span>
           <input type="date" value={shown.date} onChange={(event) => setQuery({ date: event.currentTarget.value || null })} />
         </label>
         {shown.date !== today && (
@@ -85,12 +85,12 @@ function DaySummary({ shown }: { shown: Windows }): JSX.Element {
       </div>
       <Figures
         items={[
-          { name: "Served", value: compact(counts.success) },
-          { name: "Waiting", value: `${compact(shown.waiting)}${shown.waiting_until ? " and more" : ""}` },
+          { name: "Succeeded", value: compact(counts.success) },
+          { name: "Pending", value: `${compact(shown.waiting)}${shown.waiting_until ? "+" : ""}` },
           { name: "Missed", value: compact(counts.cutoff_reached), tone: counts.cutoff_reached ? "bad" : "" },
-          { name: "Missed, decided late", value: compact(counts.late), tone: counts.late ? "warn" : "" },
-          ...(counts.in_gaps ? [{ name: "Late, in a gap", value: compact(counts.in_gaps), tone: "warn" }] : []),
-          { name: "Served, share of decided", value: decided ? percent(counts.success / decided) : "–" },
+          { name: "Missed in an outage", value: compact(counts.late), tone: counts.late ? "warn" : "" },
+          ...(counts.in_gaps ? [{ name: "In an outage over 7 days", value: compact(counts.in_gaps), tone: "warn" }] : []),
+          { name: "Success rate", value: decided ? percent(counts.success / decided) : "–" },
         ]}
       />
     </div>
@@ -103,14 +103,14 @@ function OpenNow({ windows }: { windows: Window[] }): JSX.Element {
   const now = serverNow();
   const open = windows.filter((one) => Date.parse(one.opens_at) <= now && now < Date.parse(one.cutoff));
   return (
-    <Card title="Open now" aside={open.length ? counted(open.length, "due time") : undefined}>
-      {open.length === 0 && <p class="muted">No window is open at this moment.</p>}
+    <Card title="Open windows" aside={open.length ? counted(open.length, "due time") : undefined}>
+      {open.length === 0 && <p class="muted">No open windows.</p>}
       <ul class="open-windows">
         {open.slice(0, MAX_OPEN_SHOWN).map((one) => (
           <OpenWindow key={one.due_time} window={one} />
         ))}
       </ul>
-      {open.length > MAX_OPEN_SHOWN && <p class="quiet">and {counted(open.length - MAX_OPEN_SHOWN, "later one")}</p>}
+      {open.length > MAX_OPEN_SHOWN && <p class="quiet">and {counted(open.length - MAX_OPEN_SHOWN, "later window")}</p>}
     </Card>
   );
 }
@@ -120,16 +120,16 @@ function OpenWindow({ window }: { window: Window }): JSX.Element {
   return (
     <li>
       <div class="row spread">
-        <span class="number">{window.due_time}</span>
+        <span class="number">{window.due_time} UTC</span>
         <span class="quiet">
           cutoff <RelativeTime at={window.cutoff} />
         </span>
         <span class="number">
           {compact(window.success)}
-          {all !== null && <span class="muted"> of {compact(all)} served</span>}
+          {all !== null && <span class="muted"> of {compact(all)} succeeded</span>}
         </span>
       </div>
-      {all !== null && <progress max={all} value={window.success} aria-label={`Due at ${window.due_time}: ${window.success} of ${all} served`} />}
+      {all !== null && <progress max={all} value={window.success} aria-label={`Due at ${window.due_time} UTC: ${window.success} of ${all} succeeded`} />}
     </li>
   );
 }

@@ -13,10 +13,10 @@ export function History({ today, shown }: { today: string; shown: string }): JSX
   const answer = data.value.value;
   const most = Math.max(...(answer?.items ?? []).map((day) => day.success + day.cutoff_reached), 1);
   return (
-    <Card title="History" aside={`last ${DAYS} days`}>
+    <Card title="History" aside={`last ${DAYS} days, UTC`}>
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!answer && !data.problem.value && <Loading what="the history" />}
-      {answer && answer.items.length === 0 && <p class="muted">No day has a verdict yet.</p>}
+      {answer && answer.items.length === 0 && <p class="muted">No results yet.</p>}
       <ul class="days">
         {answer?.items.map((day) => (
           <HistoryDay key={day.date} day={day} most={most} today={today} shown={shown} />
@@ -28,7 +28,7 @@ export function History({ today, shown }: { today: string; shown: string }): JSX
 
 function HistoryDay({ day, most, today, shown }: { day: Day; most: number; today: string; shown: string }): JSX.Element {
   const all = day.success + day.cutoff_reached;
-  const label = `${compact(day.success)} served, ${compact(day.cutoff_reached)} missed${day.late ? `, ${compact(day.late)} of them decided late` : ""}`;
+  const label = `${compact(day.success)} succeeded, ${compact(day.cutoff_reached)} missed${day.late ? `, ${compact(day.late)} of them in an outage` : ""}`;
   return (
     <li>
       <a class="number" href={day.date === today ? "/daily" : `/daily?date=${day.date}`} {...(day.date === shown ? { "aria-current": "date" as const } : {})}>

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { asProblem, callApi, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
-import { clockTime, compact, counted, fullTime } from "../../lib/format";
+import { clockTime, compact, counted, fullTime, localZone } from "../../lib/format";
 import { Card, Loading, ProblemNotice } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import { CAUSES, type Verdict } from "./types";
@@ -29,17 +29,17 @@ export function Misses({ date, missed, inGaps }: { date: string; missed: number;
     <Card title="Missed" aside={missed ? `${compact(missed)} on ${date}` : undefined} class="misses">
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!firstPage && !data.problem.value && <Loading what="misses" />}
-      {firstPage && items.length === 0 && !inGaps && <p class="muted">No user was missed on {date}.</p>}
-      {inGaps > 0 && <p class="muted">{counted(inGaps, "user")} without a verdict of their own: this day lies in a gap of more than a week.</p>}
+      {firstPage && items.length === 0 && !inGaps && <p class="muted">No user missed on {date}.</p>}
+      {inGaps > 0 && <p class="muted">{counted(inGaps, "user")} missed without single results: the scheduler was down for more than 7 days.</p>}
       {items.length > 0 && (
         <div class="scrolled" tabIndex={0} role="region" aria-label="Misses">
           <table class="plain-table">
             <thead>
               <tr>
                 <th scope="col">User</th>
-                <th scope="col">Due</th>
-                <th scope="col">Decided</th>
-                <th scope="col">Why</th>
+                <th scope="col">Due (UTC)</th>
+                <th scope="col">Recorded ({localZone()})</th>
+                <th scope="col">Reason</th>
               </tr>
             </thead>
             <tbody>
@@ -54,7 +54,7 @@ export function Misses({ date, missed, inGaps }: { date: string; missed: number;
                       {clockTime(one.decided_at)}
                     </time>
                   </td>
-                  <td>{one.late ? `late: ${CAUSES[one.cause ?? ""] ?? one.cause ?? "unknown cause"}` : "no success in time"}</td>
+                  <td>{one.late ? `missed: ${CAUSES[one.cause ?? ""] ?? one.cause ?? "unknown cause"}` : "no success before the cutoff"}</td>
                 </tr>
               ))}
             </tbody>

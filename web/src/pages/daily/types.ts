@@ -51,8 +51,8 @@ export interface DailyUser {
 
 /** Why a verdict was late. */
 export const CAUSES: Record<string, string> = {
-  down: "no process was running",
-  stalled: "the runner was stalled",
-  clock: "the clock could not be trusted",
-  store: "the database was unavailable",
+  down: "scheduler was down",
+  stalled: "scheduler was stalled",
+  clock: "system clock was not reliable",
+  store: "database was unavailable",
 };

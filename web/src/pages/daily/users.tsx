@@ -36,14 +36,14 @@ export function Users(): JSX.Element {
       <Find onFound={(id) => (openUser.value = id)} />
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!page && !data.problem.value && <Loading what="users" />}
-      {page && page.items.length === 0 && <p class="muted">There are no daily users yet.</p>}
+      {page && page.items.length === 0 && <p class="muted">No daily users yet.</p>}
       <ul class="user-list">
         {page?.items.map((one) => (
           <li key={one.user_id}>
             <button class="button plain clip" type="button" onClick={() => (openUser.value = one.user_id)}>
               {one.user_id}
             </button>
-            <span class="number">{one.due_time}</span>
+            <span class="number">{one.due_time} UTC</span>
             <span class="quiet">
               cutoff <RelativeTime at={one.next_cutoff} />
             </span>
@@ -89,11 +89,11 @@ function Find({ onFound }: { onFound: (id: string) => void }): JSX.Element {
 }
 
 function LastStatus({ user }: { user: DailyUser }): JSX.Element {
-  if (user.status === null) return <span class="quiet">no day yet</span>;
+  if (user.status === null) return <span class="quiet">no results yet</span>;
   const good = user.status === "success";
   return (
     <span class={`badge ${good ? "good" : "bad"}`} title={user.last_date ?? ""}>
-      {good ? "served" : "missed"}
+      {good ? "succeeded" : "missed"}
     </span>
   );
 }
@@ -106,13 +106,13 @@ function EditUser({ user, onClose, onDone }: { user: DailyUser | "new" | null; o
       body: { due_time: String(values.get("due_time") ?? "") },
     });
     const from = saved.changes.at(-1)?.from_date ?? saved.next_date;
-    toast(`${id} is served until ${saved.due_time} UTC, from ${from} on.`);
+    toast(`Saved: ${id} is due at ${saved.due_time} UTC from ${from}.`);
     onDone();
     onClose();
   }
   return (
     <Dialog title={existing ? `Due time of ${existing.user_id}` : "Add user"} open={user !== null} onClose={onClose}>
-      <Form fields={["user_id", "due_time"]} send={send} submit={existing ? "Change it" : "Add"}>
+      <Form fields={["user_id", "due_time"]} send={send} submit="Save">
         {(problem) => (
           <>
             {!existing && (
@@ -120,7 +120,7 @@ function EditUser({ user, onClose, onDone }: { user: DailyUser | "new" | null; o
                 {(wiring) => <input {...wiring} autocomplete="off" />}
               </Field>
             )}
-            <Field label="Due time" name="due_time" problem={problem} help="In UTC. The daily target is tried from an hour before; an open window keeps its time.">
+            <Field label="Due time (UTC)" name="due_time" problem={problem} help="The daily target is called from one hour before. A window that is already open keeps its time.">
               {(wiring) => <input {...wiring} type="time" defaultValue={existing?.due_time ?? ""} />}
             </Field>
           </>
@@ -154,7 +154,7 @@ function UserDetails({ id, onClose, onEdit, onDeleted }: UserDialogProps & { id:
   async function remove(): Promise<void> {
     try {
       await callApi("DELETE", path);
-      toast(`${id} is no longer served daily.`);
+      toast(`Removed ${id}.`);
       onDeleted();
     } catch (error) {
       toast(asProblem(error).message, { bad: true });
@@ -165,29 +165,29 @@ function UserDetails({ id, onClose, onEdit, onDeleted }: UserDialogProps & { id:
   return (
     <div class="stack">
       <p>
-        Due at <strong class="number">{loaded.due_time}</strong> UTC. The next window is open from {fullTime(loaded.next_opens_at)} to {fullTime(loaded.next_cutoff)}.
+        Due at <strong class="number">{loaded.due_time}</strong> UTC. Next window: {fullTime(loaded.next_opens_at)} to {fullTime(loaded.next_cutoff)}.
       </p>
       <ul class="past-days">
         {days.value.value?.items.map((day) => (
           <li key={day.service_date} class="row spread">
             <span class="number">{day.service_date}</span>
-            <span class={`badge ${day.status === "success" ? "good" : "bad"}`}>{day.status === "success" ? "served" : day.late ? "missed, late" : "missed"}</span>
+            <span class={`badge ${day.status === "success" ? "good" : "bad"}`}>{day.status === "success" ? "succeeded" : day.late ? "missed in an outage" : "missed"}</span>
           </li>
         ))}
       </ul>
-      {days.value.value?.items.length === 0 && <p class="muted">No day has a verdict yet.</p>}
+      {days.value.value?.items.length === 0 && <p class="muted">No results yet.</p>}
       {hasScope("write") && (
         <div class="row">
           <button class="button" type="button" onClick={() => (onClose(), onEdit(loaded))}>
-            Change due time
+            Edit
           </button>
           {confirming.value ? (
             <button class="button danger" type="button" onClick={() => void remove()}>
-              Yes, stop serving
+              Confirm removal
             </button>
           ) : (
             <button class="button" type="button" onClick={() => (confirming.value = true)}>
-              Stop serving
+              Remove user
             </button>
           )}
         </div>

@@ -37,8 +37,8 @@ function barsOf(date: string, windows: Window[]): Bar[] {
 
 function describeBar(bar: Bar | undefined): string {
   if (!bar) return "";
-  const times = `due ${inUtc(bar.at)} to ${inUtc(bar.at + QUARTER)}`;
-  return `${times}: ${compact(bar.success)} served, ${compact(bar.waiting)} waiting, ${compact(bar.missed)} missed`;
+  const times = `due ${inUtc(bar.at)} to ${inUtc(bar.at + QUARTER)} UTC`;
+  return `${times}: ${compact(bar.success)} succeeded, ${compact(bar.waiting)} pending, ${compact(bar.missed)} missed`;
 }
 
 function inUtc(seconds: number): string {
@@ -59,7 +59,7 @@ export function WindowsChart({ date, windows }: { date: string; windows: Window[
   const missed = windows.reduce((sum, one) => sum + one.cutoff_reached, 0);
   return (
     <Chart
-      label={`Verdicts by due time: ${compact(served)} served, ${compact(missed)} missed, over ${counted(windows.length, "due time")}`}
+      label={`Results by due time: ${compact(served)} succeeded, ${compact(missed)} missed, over ${counted(windows.length, "due time")}`}
       data={data}
       describe={(index) => describeBar(drawn[index])}
       options={() => {
@@ -83,15 +83,15 @@ export function DueMinutes({ windows }: { windows: Window[] }): JSX.Element {
   const first = more.value ? 0 : Math.max(0, (ahead < 0 ? windows.length : ahead) - ROWS_SHOWN / 2);
   const shown = more.value ? windows : windows.slice(first, first + ROWS_SHOWN);
   return (
-    <Card title="Due times" aside={`${windows.length} in all`}>
-      <div class="scrolled" tabIndex={0} role="region" aria-label="Verdicts by due time">
+    <Card title="Due times" aside={`${windows.length} in total`}>
+      <div class="scrolled" tabIndex={0} role="region" aria-label="Results by due time">
         <table class="plain-table">
           <thead>
             <tr>
-              <th scope="col">Due</th>
+              <th scope="col">Due (UTC)</th>
               <th scope="col">Window</th>
-              <th scope="col">Served</th>
-              <th scope="col">Waiting</th>
+              <th scope="col">Succeeded</th>
+              <th scope="col">Pending</th>
               <th scope="col">Missed</th>
             </tr>
           </thead>
@@ -122,5 +122,5 @@ export function DueMinutes({ windows }: { windows: Window[] }): JSX.Element {
 function state(window: Window, now: number): string {
   if (now < Date.parse(window.opens_at)) return `opens ${distance(window.opens_at, now)}`;
   if (now < Date.parse(window.cutoff)) return `open, cutoff ${distance(window.cutoff, now)}`;
-  return window.waiting ? "over, verdicts to come" : "over";
+  return window.waiting ? "closed, results pending" : "closed";
 }

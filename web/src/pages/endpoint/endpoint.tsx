@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
 import { useData } from "../../lib/data";
-import { baseline, clockTime, counted, span } from "../../lib/format";
+import { baseline, clockTime, counted, localZone, span } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
 import { Card, Empty, Legend, Loading, ProblemNotice, Source, Status, RelativeTime } from "../../ui/parts";
 import { heading } from "../../ui/shell";
@@ -75,7 +75,7 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
     <div class="stack endpoint-page">
       {data.problem.value && <ProblemNotice problem={data.problem.value} />}
       <Facts endpoint={endpoint} />
-      <Card title="Cadence" aside={fixedRange.value ? `${clockTime(range.from)} to ${clockTime(range.to)}` : `last ${span(length.value * 0.85)}, live`}>
+      <Card title="Interval between runs" aside={fixedRange.value ? `${clockTime(range.from)} to ${clockTime(range.to)} ${localZone(range.to)}` : `last ${span(length.value * 0.85)}, live, times in ${localZone()}`}>
         <RangeControls range={range} live={fixedRange.value === undefined} onRange={showRange} onLive={() => (fixedRange.value = undefined)} onLength={(next) => { length.value = next; fixedRange.value = undefined; }} length={length.value} />
         {loadedTimeline ? (
           <TimelineChart
@@ -92,7 +92,7 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
           <Loading what="the timeline" />
         )}
         <KeyHelp />
-        {loadedTimeline && !loadedTimeline.complete && <p class="quiet">Not all runs are drawn; zoom in to see each.</p>}
+        {loadedTimeline && !loadedTimeline.complete && <p class="quiet">Too many runs to show each one: zoom in.</p>}
         <TimelineLegend />
       </Card>
       {chosen && <RunDetails id={chosen} endpoint={endpoint} periods={loadedTimeline?.spells ?? []} onClose={() => select(null)} />}
@@ -104,7 +104,7 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
         {endpoint.target.kind === "prompt" ? (
           <Card title="Steer">
             <p class="quiet">
-              This is a schedule of a user. <a href="/agents">Delete it, or make another</a>, on the page of the agents.
+              This endpoint belongs to a user's schedule. <a href="/agents">Create or delete schedules</a> on the Agents page.
             </p>
           </Card>
         ) : (
@@ -123,7 +123,7 @@ function plannedRuns(endpoint: Endpoint, preview: Preview | undefined): PlannedR
 
 function Missing(): JSX.Element {
   return (
-    <Empty title="There is no such endpoint">
+    <Empty title="Endpoint not found">
       <p>
         It may have been deleted. <a href="/endpoints">See all endpoints</a>
       </p>
@@ -132,7 +132,6 @@ function Missing(): JSX.Element {
 }
 
 function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
-  const { guard } = endpoint;
   const paused = endpoint.paused_until !== null && Date.parse(endpoint.paused_until) > serverNow();
   const hint = endpoint.interval_hint;
   const fresh = hint && Date.parse(hint.expires_at) > serverNow() ? hint : null;
@@ -144,14 +143,14 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
         <span class="row">
           {endpoint.running && <span class="badge accent">running</span>}
           {!endpoint.enabled && <span class="badge warn">disabled</span>}
-          {!endpoint.job_active && <span class="badge warn">its job is paused</span>}
+          {!endpoint.job_active && <span class="badge warn">job paused</span>}
           {paused && <span class="badge warn">paused</span>}
           {endpoint.suspect && !paused && (
-            <span class="badge warn" title={`Its process died ${counted(endpoint.abandoned_count, "time")} while it ran. It is started again apart from other suspects, until it ends.`}>
+            <span class="badge warn" title={`Its worker process died ${counted(endpoint.abandoned_count, "time")} during a run. Until a run completes, it does not run together with other suspects.`}>
               suspect
             </span>
           )}
-          {endpoint.failure_count > 0 && <span class="badge bad">{counted(endpoint.failure_count, "failure")} in a row</span>}
+          {endpoint.failure_count > 0 && <span class="badge bad">{counted(endpoint.failure_count, "consecutive failure")}</span>}
           {Object.entries(endpoint.labels).map(([name, value]) => (
             <span key={name} class="badge">{`${name}=${value}`}</span>
           ))}
@@ -167,17 +166,20 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
           <RelativeTime at={endpoint.last_run_at} tense="past" />
         </Fact>
         <Fact name="Baseline">{baseline(endpoint.baseline)}</Fact>
-        <Fact name="Now">{fresh ? `every ${span(fresh.interval_ms)}, by a hint (${endpoint.hint_mode})` : "as its baseline says"}</Fact>
-        <Fact name="Guard">
-          {guard.min_interval_ms ? `at least ${span(guard.min_interval_ms)}` : "no minimum"}, {guard.max_interval_ms ? `at most ${span(guard.max_interval_ms)}` : "no maximum"}
-        </Fact>
-        <Fact name="Target" wide>
+        <Fact name="Current interval">{fresh ? `every ${span(fresh.interval_ms)}, set by a hint (${endpoint.hint_mode})` : "same as baseline"}</Fact>
+        <Fact name="Guard">{intervalLimits(endpoint.guard)}</Fact>
+        <Fact name="Target endpoint" wide>
           <code class="wrap">{endpoint.target.kind === "http" ? `${endpoint.target.method ?? "GET"} ${endpoint.target.url ?? ""}` : endpoint.target.kind}</code>
         </Fact>
       </dl>
       <AboutJob id={endpoint.job_id} />
     </Card>
   );
+}
+
+function intervalLimits({ min_interval_ms: min, max_interval_ms: max }: Endpoint["guard"]): string {
+  const limits = [min && `minimum ${span(min)}`, max && `maximum ${span(max)}`].filter(Boolean);
+  return limits.join(", ") || "no limits";
 }
 
 interface RangeControlsProps {
@@ -222,7 +224,7 @@ function RangeControls({ range, live, length, onRange, onLive, onLength }: Range
 function KeyHelp(): JSX.Element {
   return (
     <p class="quiet" id="timeline-keys">
-      Drag to move, pinch or Ctrl and wheel to zoom. With the keyboard: ← → move, + − zoom, Home is now, Shift ← → go from run to run.
+      Drag to move; pinch, or Ctrl and mouse wheel, to zoom. Keyboard: ← → move, + − zoom, Home shows now, Shift ← → select the previous or next run.
     </p>
   );
 }
@@ -231,11 +233,11 @@ const TIMELINE_MARKS = [
   { class: "source-baseline", label: "baseline" },
   { class: "source-hint", label: "interval hint" },
   { class: "source-one-shot", label: "one-shot" },
-  { class: "source-clamped", label: "clamped by the guard" },
+  { class: "source-clamped", label: "limited by min/max interval" },
   { class: "source-paused", label: "after a pause" },
   { class: "source-other", label: "other" },
-  { class: "mark-failure", label: "ring: failed" },
-  { class: "mark-forbidden", label: "outside the guard" },
+  { class: "mark-failure", label: "failed" },
+  { class: "mark-forbidden", label: "outside the limits" },
   { class: "mark-ahead", label: "planned" },
 ];
 
@@ -246,18 +248,18 @@ function TimelineLegend(): JSX.Element {
 function Runs({ runs, chosen, onSelect }: { runs: TimelineRun[]; chosen: string | undefined; onSelect: (run: string) => void }): JSX.Element {
   const newest = runs.slice(-RUNS_LISTED).toReversed();
   return (
-    <Card title="Runs" aside={runs.length > RUNS_LISTED ? `the newest ${RUNS_LISTED} of ${counted(runs.length, "run")} in this time range` : `${counted(runs.length, "run")} in this time range`}>
+    <Card title="Runs" aside={runs.length > RUNS_LISTED ? `newest ${RUNS_LISTED} of ${counted(runs.length, "run")} in this range` : `${counted(runs.length, "run")} in this range`}>
       {newest.length === 0 ? (
-        <p class="muted">Nothing ran in this time.</p>
+        <p class="muted">No runs in this range.</p>
       ) : (
         <table class="small-table runs">
           <thead>
             <tr>
-              <th scope="col">Started</th>
+              <th scope="col">Started ({localZone()})</th>
               <th scope="col">Status</th>
-              <th scope="col">Why then</th>
-              <th scope="col">Took</th>
-              <th scope="col" class="wide-only">Message</th>
+              <th scope="col">Why this time?</th>
+              <th scope="col">Duration</th>
+              <th scope="col" class="wide-only">Error</th>
             </tr>
           </thead>
           <tbody>

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { serverNow } from "../../lib/clock";
-import { clockTime, shortTime, span } from "../../lib/format";
+import { clockTime, isOpenEnded, shortTime, span } from "../../lib/format";
 import { Card } from "../../ui/parts";
 import type { Endpoint, HintPeriod, Timeline } from "./types";
 
@@ -11,7 +11,7 @@ export function Hints({ endpoint, timeline }: { endpoint: Endpoint; timeline: Ti
   if (periods.length === 0 && !endpoint.pause_reason) return null;
   const now = serverNow();
   return (
-    <Card title="Hints and pauses" aside="in this time range, newest first">
+    <Card title="Hints and pauses" aside="in this range, newest first">
       <ul class="hint-periods">
         {periods.map((period, index) => (
           <li key={index}>
@@ -23,7 +23,7 @@ export function Hints({ endpoint, timeline }: { endpoint: Endpoint; timeline: Ti
               </div>
               {period.reason && <div class="reason">{period.reason}</div>}
               <div class="quiet">
-                {period.by}, {shortTime(period.begin, now)} to {shortTime(period.end, now)}
+                {period.by}, from {shortTime(period.begin, now)} {isOpenEnded(period.end) ? "until resumed" : `to ${shortTime(period.end, now)}`}
               </div>
             </div>
           </li>

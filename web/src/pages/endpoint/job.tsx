@@ -26,7 +26,7 @@ function JobFacts({ id }: { id: string }): JSX.Element | null {
   const data = useData<Job>(`/v1/jobs/${encodeURIComponent(id)}`);
   const job = data.value.value;
   const problem = data.problem.value;
-  if (problem?.status === 404) return <p class="quiet">Its program declares it; there is nothing more to show.</p>;
+  if (problem?.status === 404) return <p class="quiet">Declared in code: no further details are stored.</p>;
   if (problem) return <ProblemNotice problem={problem} retry={data.refresh} />;
   if (!job) return null;
   const metadata = Object.keys(job.metadata).length > 0;
@@ -35,7 +35,7 @@ function JobFacts({ id }: { id: string }): JSX.Element | null {
       <p>
         <b>{job.name}</b> {job.description}
       </p>
-      {metadata ? <pre class="wrap">{JSON.stringify(job.metadata, null, 2)}</pre> : <p class="quiet">It has no metadata.</p>}
+      {metadata ? <pre class="wrap">{JSON.stringify(job.metadata, null, 2)}</pre> : <p class="quiet">No metadata.</p>}
     </>
   );
 }

@@ -43,16 +43,16 @@ function Details({ run, endpoint, periods }: { run: Run; endpoint: Endpoint; per
         <Fact name="Status">
           <Status status={run.status} />
         </Fact>
-        <Fact name="Why then">
+        <Fact name="Why this time?">
           <Source source={run.source} />
         </Fact>
         <Fact name="Due">{fullTime(run.due_at)}</Fact>
-        <Fact name="Started">{run.started_at ? `${fullTime(run.started_at)}, ${span(run.late_ms)} late` : "never"}</Fact>
-        <Fact name="Took">{span(run.duration_ms)}</Fact>
+        <Fact name="Started">{run.started_at ? `${fullTime(run.started_at)}, start delay ${span(run.late_ms)}` : "not started"}</Fact>
+        <Fact name="Duration">{span(run.duration_ms)}</Fact>
         <Fact name="Attempt">
           {run.attempt}
-          {!run.verdict && run.status ? ", not the verdict of its slot" : ""}
-          {run.coalesced > 0 ? `, stands for ${counted(run.coalesced, "more slot")}` : ""}
+          {!run.verdict && run.status ? ", not the final result for this due time" : ""}
+          {run.coalesced > 0 ? `, also covers ${counted(run.coalesced, "missed due time")}` : ""}
         </Fact>
       </dl>
       <p>{explainMoment(run, periods)}</p>
@@ -71,12 +71,12 @@ function Details({ run, endpoint, periods }: { run: Run; endpoint: Endpoint; per
       )}
       <div class="exchange">
         <div>
-          <h3>Request, as it is defined now</h3>
+          <h3>Request (current definition)</h3>
           <pre class="text" tabIndex={0}>{request(endpoint)}</pre>
         </div>
         <div>
           <h3>Response</h3>
-          <pre class="text" tabIndex={0}>{run.response === null ? "Nothing was recorded." : pretty(run.response)}</pre>
+          <pre class="text" tabIndex={0}>{run.response === null ? "No response recorded." : pretty(run.response)}</pre>
         </div>
       </div>
     </div>
@@ -93,24 +93,24 @@ export function Fact({ name, wide = false, children }: { name: string; wide?: bo
 }
 
 const SOURCE_SENTENCES: Record<string, string> = {
-  "baseline-cron": "Its cron line set this time.",
-  "baseline-interval": "It was one baseline interval after the run before.",
-  "baseline-once": "It was the time of its one run.",
-  "ai-interval": "An interval hint set its interval.",
+  "baseline-cron": "Set by the cron expression.",
+  "baseline-interval": "Set by the baseline interval, counted from the previous run.",
+  "baseline-once": "Set by the one-time baseline.",
+  "ai-interval": "An interval hint set this time.",
   "ai-oneshot": "A one-shot hint set this time.",
-  "clamped-min": "Its guard allowed no sooner run.",
-  "clamped-max": "Its guard allowed no later run.",
-  paused: "A pause ended then.",
-  first: "It was created to start at once.",
-  manual: "A run was requested by hand.",
-  resume: "It was resumed, and its next run was planned anew.",
-  retry: "The previous attempt failed, and was retried.",
-  quota: "A quota had delayed it until then.",
+  "clamped-min": "Limited by minimum interval.",
+  "clamped-max": "Limited by maximum interval.",
+  paused: "A pause ended at this time.",
+  first: "The first run after the endpoint was created.",
+  manual: "A run was requested manually.",
+  resume: "The endpoint was resumed and its next run recalculated.",
+  retry: "Retry: the previous attempt failed.",
+  quota: "A quota delayed the run until this time.",
 };
 
 /** Why a run came when it did, with the reason and the origin of its hint. */
 function explainMoment(run: TimelineRun, periods: HintPeriod[]): string {
-  const sentence = SOURCE_SENTENCES[run.source] ?? `Its time was set by ${run.source}.`;
+  const sentence = SOURCE_SENTENCES[run.source] ?? `Set by ${run.source}.`;
   const kinds = run.source === "ai-oneshot" ? ["one-shot"] : run.source === "paused" || run.source === "resume" ? ["pause"] : ["interval", "one-shot"];
   const at = startedAt(run);
   const due = Date.parse(run.due_at);

@@ -1,27 +1,28 @@
 /** Steering an endpoint, with a preview of what the governor would do. */
 
 import { useSignal } from "@preact/signals";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { asProblem, callApi, hasScope, type Problem } from "../../lib/api";
 import { serverNow } from "../../lib/clock";
-import { clockTime, span } from "../../lib/format";
+import { clockTime, isOpenEnded, span } from "../../lib/format";
 import { DurationField, durationMs, type DurationFieldProps } from "../../ui/duration_field";
 import { Field } from "../../ui/form";
 import { Card, ProblemNotice, Source, ServerText, RelativeTime } from "../../ui/parts";
 import { toast } from "../../ui/toast";
+import { PAUSE_FIELD, PauseFields, pauseEnd } from "./pause_fields";
 import type { Endpoint, Preview } from "./types";
 
 type Action = "propose_interval" | "propose_next_time" | "pause_until" | "resume" | "run_now" | "clear_hints";
 type Values = Record<string, unknown>;
 
 const ACTIONS: { action: Action; name: string; doneText: string }[] = [
-  { action: "propose_interval", name: "Interval", doneText: "The interval is proposed." },
-  { action: "propose_next_time", name: "Next time", doneText: "The next time is proposed." },
-  { action: "pause_until", name: "Pause", doneText: "It is paused." },
-  { action: "resume", name: "Resume", doneText: "It is resumed." },
-  { action: "run_now", name: "Run now", doneText: "It runs as soon as its guard allows." },
-  { action: "clear_hints", name: "Clear hints", doneText: "Its hints are cleared." },
+  { action: "propose_interval", name: "Interval", doneText: "Interval set." },
+  { action: "propose_next_time", name: "Next run", doneText: "Next run set." },
+  { action: "pause_until", name: "Pause", doneText: "Endpoint paused." },
+  { action: "resume", name: "Resume", doneText: "Endpoint resumed." },
+  { action: "run_now", name: "Run now", doneText: "Run requested. It starts as soon as its minimum interval allows." },
+  { action: "clear_hints", name: "Clear hints", doneText: "Hints cleared." },
 ];
 const MINUTE = 60_000;
 const PREVIEW_DELAY_MS = 250;
@@ -43,10 +44,10 @@ export function Steer({ endpoint, onPreview, onDone }: Props): JSX.Element {
     chosen.value = undefined;
     onPreview(undefined);
   }
-  if (!hasScope("steer")) return <Card title="Steer"><p class="muted">Your key may look, but not steer.</p></Card>;
+  if (!hasScope("steer")) return <Card title="Steer"><p class="muted">Read only: steering needs a key with the steer scope.</p></Card>;
   return (
     <Card title="Steer" aside="with a preview">
-      <div class="steer-actions" role="group" aria-label="How to steer">
+      <div class="steer-actions" role="group" aria-label="Steering actions">
         {actions.map(({ action, name }) => (
           <button key={action} class="button" type="button" aria-pressed={chosen.value === action} onClick={() => (chosen.value === action ? close() : (chosen.value = action))}>
             {name}
@@ -68,8 +69,7 @@ function toolCall(action: Action, values: Values): { tool: string; arguments: Va
     return { tool: action, arguments: { intervalMs: durationMs(values, "interval"), ttlMinutes: (durationMs(values, "ttl") ?? MINUTE) / MINUTE, ...reason(values) } };
   }
   if (action === "propose_next_time") return { tool: action, arguments: { nextRunInMs: durationMs(values, "in"), ...reason(values) } };
-  const until = new Date(serverNow() + (durationMs(values, "for") ?? 0)).toISOString();
-  return { tool: action, arguments: { untilIso: until, ...reason(values) } };
+  return { tool: action, arguments: { untilIso: pauseEnd(values), ...reason(values) } };
 }
 
 function reason(values: Values): Values {
@@ -93,6 +93,7 @@ function SteerForm({ action, endpoint, onPreview, onDone, onClose }: SteerFormPr
   const path = `/v1/endpoints/${encodeURIComponent(endpoint.id)}`;
 
   async function loadPreview(): Promise<void> {
+    if (!form.current) return; // It was closed, and has no values any more.
     const request = ++previewRequests.current;
     let loaded: Preview | undefined;
     let refused: Problem | undefined;
@@ -136,14 +137,16 @@ function SteerForm({ action, endpoint, onPreview, onDone, onClose }: SteerFormPr
   }
   const fields = FIELDS[action] ?? [];
   const shownProblem = problem.value;
-  const generalProblem = shownProblem && !fields.some((field) => shownProblem.of(field.apiField)) ? shownProblem : undefined;
+  const apiFields = action === "pause_until" ? [PAUSE_FIELD] : fields.map((field) => field.apiField);
+  const generalProblem = shownProblem && !apiFields.some((field) => shownProblem.of(field)) ? shownProblem : undefined;
   return (
     <form class="stack steer-form" ref={form} noValidate onInput={loadPreviewSoon} onSubmit={(event) => void onSubmit(event)}>
+      {action === "pause_until" && <PauseFields problem={shownProblem} />}
       {fields.map((field) => (
         <DurationField key={field.name} {...field} problem={shownProblem} />
       ))}
       {action !== "run_now" && action !== "clear_hints" && (
-        <Field label="Reason" name="reason" problem={shownProblem} help="Stored with the hint, and shown in explanations.">
+        <Field label="Reason" name="reason" problem={shownProblem} help="Saved with the change and shown in “Why this time?”.">
           {(wiring) => <input {...wiring} maxLength={500} autoComplete="off" />}
         </Field>
       )}
@@ -170,25 +173,30 @@ async function sendCommand(path: string, { tool, arguments: given }: { tool: str
 const FIELDS: Partial<Record<Action, DurationFieldProps[]>> = {
   propose_interval: [
     { label: "Run every", name: "interval", apiField: "intervalMs", count: 30, unit: "seconds" },
-    { label: "For", name: "ttl", apiField: "ttlMinutes", count: 60, unit: "minutes" },
+    { label: "Valid for", name: "ttl", apiField: "ttlMinutes", count: 60, unit: "minutes" },
   ],
   propose_next_time: [{ label: "Run once, in", name: "in", apiField: "nextRunInMs", count: 10, unit: "seconds" }],
-  pause_until: [{ label: "Pause for", name: "for", apiField: "untilIso", count: 30, unit: "minutes" }],
 };
 
 function PreviewPanel({ preview }: { preview: Preview }): JSX.Element {
   const { before, after } = preview;
   return (
     <div class="preview" role="status" aria-label="Preview">
-      <h3>{preview.changed ? "What the governor would do" : "The next run would stay where it is"}</h3>
+      <h3>{preview.changed ? "Preview" : "Preview: the next run does not change"}</h3>
       <div class="preview-moves">
-        <PlanSummary name="Now" forecast={before} />
+        <PlanSummary name="Current" forecast={before} />
         <span aria-hidden="true">→</span>
-        <PlanSummary name="Then" forecast={after} />
+        <PlanSummary name="After" forecast={after} />
       </div>
       <p class="muted"><ServerText text={after.plan.answer} /></p>
     </div>
   );
+}
+
+function nextRun({ plan }: Preview["before"]): ComponentChildren {
+  const at = plan.opens_at ?? plan.next_run_at;
+  if (!plan.next_run_at || !at) return "no next run";
+  return isOpenEnded(at) ? "paused until resumed" : <RelativeTime at={at} />;
 }
 
 function PlanSummary({ name, forecast }: { name: string; forecast: Preview["before"] }): JSX.Element {
@@ -197,13 +205,13 @@ function PlanSummary({ name, forecast }: { name: string; forecast: Preview["befo
   return (
     <div>
       <div class="quiet">{name}</div>
-      <strong>{forecast.plan.next_run_at ? <RelativeTime at={forecast.plan.opens_at ?? forecast.plan.next_run_at} /> : "no next run"}</strong>
+      <strong>{nextRun(forecast)}</strong>
       <div>
         <Source source={forecast.plan.source} />
       </div>
       <div class="quiet">
         {interval !== undefined && `then every ${span(interval)}`}
-        {forecast.runs.length > 0 && `: ${forecast.runs.slice(0, 4).map((run) => clockTime(run.at)).join(", ")}`}
+        {first && !isOpenEnded(first.at) && `: ${forecast.runs.slice(0, 4).map((run) => clockTime(run.at)).join(", ")}`}
       </div>
     </div>
   );

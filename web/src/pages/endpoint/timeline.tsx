@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
-import { clockTime, counted, fullTime, shortSpan, span } from "../../lib/format";
+import { clockTime, counted, fullTime, isOpenEnded, shortSpan, span } from "../../lib/format";
 import { sourceKind } from "../../ui/parts";
 import { dots, marks, thinOut, ticks, type Dot, type TimeRange } from "./scales";
 import { usePointerAndKeys, type TimelineInput } from "./timeline_input";
@@ -113,7 +113,7 @@ function describeTimeline(all: Dot[], timeline: Timeline, range: TimeRange): str
   const inside = all.filter((dot) => dot.at >= range.from && dot.at <= range.to);
   const bad = inside.filter((dot) => dot.run.status !== "success" && dot.run.status !== null).length;
   const hints = timeline.spells.filter((one) => Date.parse(one.end) > range.from && Date.parse(one.begin) < range.to).length;
-  return `Timeline, ${clockTime(range.from)} to ${clockTime(range.to)}: ${counted(inside.length, "run")}, ${bad} not successful, ${counted(hints, "hint or pause", "hints and pauses")}`;
+  return `Timeline, ${clockTime(range.from)} to ${clockTime(range.to)}: ${counted(inside.length, "run")}, ${bad} did not succeed, ${counted(hints, "hint or pause", "hints and pauses")}`;
 }
 
 type Scale = (value: number) => number;
@@ -180,7 +180,7 @@ function PeriodBar({ period, x, range }: { period: HintPeriod; x: Scale; range: 
           {text.length > fits ? `${text.slice(0, fits - 1)}…` : text}
         </text>
       )}
-      <title>{`${text} (${period.by}), ${fullTime(period.begin)} to ${fullTime(period.end)}`}</title>
+      <title>{`${text} (${period.by}), ${fullTime(period.begin)} ${isOpenEnded(period.end) ? "until resumed" : `to ${fullTime(period.end)}`}`}</title>
     </g>
   );
 }

@@ -7,9 +7,9 @@ import type { Plan } from "./types";
 
 export function Why({ plan }: { plan: Plan }): JSX.Element {
   return (
-    <Card title="Why then?" aside={plan.next_run_at ? <>next run <RelativeTime at={plan.next_run_at} tense="next" /></> : "runs no more"}>
+    <Card title="Why this time?" aside={plan.next_run_at ? <>next run <RelativeTime at={plan.next_run_at} tense="next" /></> : "no next run"}>
       <div class="stack tight">
-        {plan.gate && <p class="notice">It does not run: <ServerText text={plan.gate} />.</p>}
+        {plan.gate && <p class="notice">Blocked: <ServerText text={plan.gate} />.</p>}
         <p class="answer"><ServerText text={plan.answer} /></p>
         <Candidates plan={plan} />
       </div>
@@ -22,7 +22,7 @@ function Candidates({ plan }: { plan: Plan }): JSX.Element | null {
   if (candidates.length === 0) return null;
   return (
     <table class="small-table candidates">
-      <caption>What it was chosen from</caption>
+      <caption>Candidates</caption>
       <tbody>
         {candidates.map((one) => (
           <tr key={`${one.source} ${one.at}`}>
@@ -32,7 +32,7 @@ function Candidates({ plan }: { plan: Plan }): JSX.Element | null {
             <td title={fullTime(one.at)}>
               <RelativeTime at={one.at} />
             </td>
-            <td>{one.source === plan.source && one.at === plan.next_run_at ? <span class="badge accent">chosen</span> : ""}</td>
+            <td>{one.source === plan.source && one.at === plan.next_run_at ? <span class="badge accent">selected</span> : ""}</td>
           </tr>
         ))}
       </tbody>

@@ -4,7 +4,7 @@ import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
-import { baseline, compact, counted, distance, fullTime, span } from "../../lib/format";
+import { baseline, compact, counted, distance, fullTime, isOpenEnded, span } from "../../lib/format";
 import { useShortcut } from "../../lib/keys";
 import { query, setQuery } from "../../lib/router";
 import { Empty, Loading, ProblemNotice, Source } from "../../ui/parts";
@@ -24,7 +24,7 @@ const order = computed<Order | undefined>(() => {
 const COLUMNS: Column<Row>[] = [
   { key: "name", title: "Name", width: "minmax(96px, 2fr)", sortKey: (row) => row.name, phone: "minmax(0, 1fr)", cell: (row) => <Name row={row} /> },
   { key: "baseline", title: "Baseline", width: "minmax(90px, 1fr)", sortKey: (row) => baseline(row.baseline), cell: (row) => <span class="quiet clip" title={baseline(row.baseline)}>{baseline(row.baseline)}</span> },
-  { key: "cadence", title: "Cadence now", width: "minmax(96px, 0.9fr)", sortKey: (row) => row.cadence_ms ?? Infinity, cell: (row) => <Cadence row={row} /> },
+  { key: "cadence", title: "Current interval", width: "minmax(96px, 0.9fr)", sortKey: (row) => row.cadence_ms ?? Infinity, cell: (row) => <Cadence row={row} /> },
   { key: "source", title: "Source", width: "minmax(120px, 1fr)", sortKey: (row) => row.next_source, cell: (row) => <Source source={row.next_source} /> },
   { key: "next", title: "Next run", width: "minmax(88px, 0.9fr)", sortKey: (row) => nextOf(row), phone: "92px", cell: (row) => <Next row={row} /> },
   { key: "results", title: "Last runs", width: "108px", sortKey: (row) => badShare(row), phone: "60px", cell: (row) => <Spark results={row.results} /> },
@@ -71,12 +71,12 @@ function Body(): JSX.Element {
     if (problem) return <ProblemNotice problem={problem} retry={() => rows.reload()} />;
     if (rows.loading.value) return <Loading what="endpoints" />;
     return (
-      <Empty title="There are no endpoints yet">
-        <p>An endpoint is one thing to run on a schedule. Create one with the API or the command line.</p>
+      <Empty title="No endpoints yet">
+        <p>An endpoint is a target that runs on a schedule. Create one with the API or the CLI.</p>
       </Empty>
     );
   }
-  if (shown.value.length === 0) return <Empty title="Nothing matches" />;
+  if (shown.value.length === 0) return <Empty title="No matching endpoints" />;
   return (
     <>
       {problem && <ProblemNotice problem={problem} retry={() => rows.reload()} />}
@@ -105,12 +105,12 @@ function Name({ row }: { row: Row }): JSX.Element {
 
 function Cadence({ row }: { row: Row }): JSX.Element {
   const own = row.baseline.kind === "every" ? row.baseline.interval_ms : undefined;
-  if (row.cadence_ms === null) return <span class="quiet">as baseline</span>;
+  if (row.cadence_ms === null) return <span class="quiet">same as baseline</span>;
   const changed = own !== undefined && own !== row.cadence_ms;
   return (
     <span class={changed ? "changed" : ""}>
       {span(row.cadence_ms)}
-      {changed && <span class="quiet"> {row.cadence_ms < own ? "tighter" : "relaxed"}</span>}
+      {changed && <span class="quiet"> {row.cadence_ms < own ? "shorter" : "longer"}</span>}
     </span>
   );
 }
@@ -118,25 +118,25 @@ function Cadence({ row }: { row: Row }): JSX.Element {
 function Next({ row }: { row: Row }): JSX.Element {
   void tick.value;
   if (row.running) return <span class="badge accent">running</span>;
-  if (!row.active) return <span class="quiet">switched off</span>;
+  if (!row.active) return <span class="quiet">disabled</span>;
   if (row.paused_until) {
     const soon = Date.parse(row.paused_until) - serverNow() < A_MONTH;
     return (
-      <span class="badge warn number" title={`Paused until ${fullTime(row.paused_until)}. ${row.pause_reason ?? ""}`}>
+      <span class="badge warn number" title={`Paused until ${isOpenEnded(row.paused_until) ? "resumed" : fullTime(row.paused_until)}. ${row.pause_reason ?? ""}`}>
         {soon ? `resumes ${distance(row.paused_until, serverNow())}` : "paused"}
       </span>
     );
   }
   if (row.next_source === "retired") {
     return (
-      <span class="badge warn" title="No program declares its function; it comes back with the first one that does.">
+      <span class="badge warn" title="No running worker declares its function. The endpoint is active again when one does.">
         retired
       </span>
     );
   }
   if (row.suspect) {
     return (
-      <span class="badge warn" title="Its process died while it ran. It is started again apart from other suspects, until it ends.">
+      <span class="badge warn" title="Its worker process died during a run. Until a run completes, it does not run together with other suspects.">
         suspect
       </span>
     );

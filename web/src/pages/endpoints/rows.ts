@@ -51,6 +51,8 @@ export class Rows {
   /** The ids of the visible rows. */
   visibleIds: string[] = [];
   private readonly changed = new Set<string>();
+  /** What rows became since the last load began; undefined for those that were deleted. */
+  private readonly refreshed = new Map<string, Row | undefined>();
   private steeredTimer = 0;
   private reloadAll = false;
   private timer = 0;
@@ -78,8 +80,8 @@ export class Rows {
 
   private onChanges(change: Change): void {
     if (change.reset) this.reloadAll = true;
+    if (change.reset || change.steered) for (const id of this.visibleIds) this.changed.add(id);
     if (change.steered) {
-      for (const id of this.visibleIds) this.changed.add(id);
       this.steeredTimer ||= window.setTimeout(() => {
         this.steeredTimer = 0;
         this.reload();
@@ -93,7 +95,9 @@ export class Rows {
     if (this.timer) return;
     this.timer = window.setTimeout(() => {
       this.timer = 0;
-      void (this.reloadAll ? this.load() : this.refresh());
+      if (this.reloadAll) void this.load();
+      // A load may take long; what is looked at is refreshed beside it.
+      void this.refresh();
     }, MIN_GAP_MS);
   }
 
@@ -101,7 +105,7 @@ export class Rows {
   private async load(): Promise<void> {
     const generation = ++this.generation;
     this.reloadAll = false;
-    this.changed.clear();
+    this.refreshed.clear();
     this.loading.value = true;
     const found: Row[] = [];
     try {
@@ -110,10 +114,10 @@ export class Rows {
         const page: ListPage<ServerRow> = await callApi("GET", "/v1/rows", { query: { limit: PAGE, cursor } });
         if (generation !== this.generation) return;
         found.push(...page.items.map(withSearchText));
-        if (found.length > this.all.value.length) this.all.value = [...found];
+        if (found.length > this.all.value.length) this.all.value = this.withRefreshed(found);
         cursor = page.next_cursor;
       } while (cursor);
-      this.all.value = found;
+      this.all.value = this.withRefreshed(found);
       this.problem.value = undefined;
     } catch (error) {
       this.fail(error);
@@ -131,14 +135,19 @@ export class Rows {
     try {
       const page = await callApi<{ items: ServerRow[] }>("GET", "/v1/rows", { query: { endpoint_id: ids } });
       if (generation !== this.generation) return;
-      const fresh = new Map(page.items.map((row) => [row.id, withSearchText(row)]));
-      const requested = new Set(ids);
-      this.all.value = this.all.value.filter((row) => !requested.has(row.id) || fresh.has(row.id)).map((row) => fresh.get(row.id) ?? row);
+      for (const id of ids) this.refreshed.set(id, undefined);
+      for (const row of page.items) this.refreshed.set(row.id, withSearchText(row));
+      this.all.value = this.withRefreshed(this.all.value);
       this.problem.value = undefined;
     } catch (error) {
       this.fail(error);
     }
     if (this.changed.size) this.refreshSoon();
+  }
+
+  /** A page that was requested before a row was refreshed does not undo it. */
+  private withRefreshed(rows: Row[]): Row[] {
+    return rows.flatMap((row) => (this.refreshed.has(row.id) ? (this.refreshed.get(row.id) ?? []) : row));
   }
 
   private fail(error: unknown): void {

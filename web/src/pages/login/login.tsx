@@ -45,7 +45,7 @@ function KeyForm({ problem }: { problem: Problem | undefined }): JSX.Element {
   return (
     <div class="card stack">
       {problem && <ProblemNotice problem={problem} />}
-      {sessionExpired.value && !problem && <p class="notice">Your session is over. Log in again to go on where you were.</p>}
+      {sessionExpired.value && !problem && <p class="notice">Your session has expired. Log in again to continue.</p>}
       <Form
         submit="Log in"
         busy="Logging in…"
@@ -56,13 +56,13 @@ function KeyForm({ problem }: { problem: Problem | undefined }): JSX.Element {
         }}
       >
         {(sent) => (
-          <Field label="Key" name="key" problem={sent} help="It begins with cad_ and is not stored in this browser.">
+          <Field label="API key" name="key" problem={sent} help="Starts with cad_. It is not stored in this browser.">
             {(wiring) => <input {...wiring} type="password" autocomplete="off" spellcheck={false} required autofocus />}
           </Field>
         )}
       </Form>
       <p class="quiet">
-        <code>cadenza up</code> prints a link that logs you in without a key. It works once; <code>cadenza login</code> prints another.
+        <code>cadenza up</code> prints a link that logs you in without a key. The link works once; <code>cadenza login</code> prints another.
       </p>
     </div>
   );

@@ -20,7 +20,7 @@ export function Alerts(): JSX.Element | null {
   if (!answer) return null;
   return (
     <Card title="Alerts" aside={answer.items.length ? "newest first" : undefined}>
-      {answer.items.length === 0 && <p class="muted">There are no alerts: no service level breached, no endpoint failing repeatedly, no quota nearly spent.</p>}
+      {answer.items.length === 0 && <p class="muted">No alerts: SLOs OK, no endpoint failing repeatedly, no quota near its limit.</p>}
       <ul class="levels">
         {answer.items.map((one) => (
           <li key={one.key}>

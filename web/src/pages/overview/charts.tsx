@@ -19,7 +19,7 @@ export function RunsChart({ histogram }: { histogram: RunHistogram }): JSX.Eleme
   }, [histogram]);
   return (
     <Chart
-      label={`Runs per minute by status: ${counted(histogram.runs, "run")} in all`}
+      label={`Runs per minute by status: ${counted(histogram.runs, "run")} in total`}
       data={data}
       describe={(index) => describeBin(histogram.beats[index])}
       options={() => ({
@@ -39,7 +39,7 @@ export function ForecastChart({ forecast }: { forecast: Forecast }): JSX.Element
   const all = forecast.due.reduce((sum, one) => sum + one, 0);
   return (
     <Chart
-      label={`Runs that come due: ${compact(all)} in all`}
+      label={`Upcoming runs: ${compact(all)} in total`}
       data={data}
       describe={(index) => `${clockTime((data[0][index] ?? 0) * 1_000)}: ${forecast.due[index] ?? 0} due`}
       options={() => ({
@@ -60,10 +60,10 @@ export function LatenessChart({ histogram }: { histogram: RunHistogram }): JSX.E
     ],
     [histogram],
   );
-  const delay = histogram.late_p99_ms === null ? "nothing ran" : `p99 delay ${span(histogram.late_p99_ms)}`;
+  const delay = histogram.late_p99_ms === null ? "no runs" : `p99 ${span(histogram.late_p99_ms)}`;
   return (
     <Chart
-      label={`Lateness: ${delay}`}
+      label={`Start delay: ${delay}`}
       data={data}
       describe={(index) => describeDelay(histogram.beats[index])}
       options={() => ({
@@ -78,12 +78,12 @@ export function LatenessChart({ histogram }: { histogram: RunHistogram }): JSX.E
 function describeBin(bin: HistogramBin | undefined): string {
   if (!bin) return "";
   const counts = STATUSES.filter((status) => bin.statuses[status]).map((status) => `${bin.statuses[status] ?? 0} ${status}`);
-  return `${clockTime(bin.at)}: ${counts.join(", ") || "no run ended"}`;
+  return `${clockTime(bin.at)}: ${counts.join(", ") || "no completed runs"}`;
 }
 
 function describeDelay(bin: HistogramBin | undefined): string {
   if (!bin || bin.late_p50_ms === null || bin.late_p99_ms === null) return "";
-  return `${clockTime(bin.at)}: p50 delay ${span(bin.late_p50_ms)}, p99 delay ${span(bin.late_p99_ms)}`;
+  return `${clockTime(bin.at)}: median start delay ${span(bin.late_p50_ms)}, p99 ${span(bin.late_p99_ms)}`;
 }
 
 function line(name: string): uPlot.Series {

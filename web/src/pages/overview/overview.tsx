@@ -39,14 +39,14 @@ export default function OverviewPage(): JSX.Element {
             <RunsChart histogram={shown.pulse} />
             <Legend items={statusesIn(shown).map((status) => ({ class: `status-${status}`, label: status }))} />
           </Card>
-          <Card title="Lateness" aside="delay between due time and start">
+          <Card title="Start delay" aside="from due time to start">
             <LatenessChart histogram={shown.pulse} />
-            <Legend items={[{ class: "source-baseline", label: "p50" }, { class: "status-timeout", label: "p99" }]} />
+            <Legend items={[{ class: "source-baseline", label: "median" }, { class: "status-timeout", label: "p99" }]} />
           </Card>
           <Quotas quotas={shown.quotas} resets={shown.quota_resets_at} />
         </div>
         <div class="stack">
-          <Card title="Due next" aside={`the next ${span(shown.forecast.due.length * shown.forecast.span_ms)}, if nothing is steered`}>
+          <Card title="Upcoming runs" aside={`next ${span(shown.forecast.due.length * shown.forecast.span_ms)}, if nothing is changed`}>
             <ForecastChart forecast={shown.forecast} />
             <p class="quiet">{overdueText(shown.forecast)}</p>
           </Card>
@@ -71,8 +71,8 @@ function HistogramRange({ overview }: { overview: Overview }): JSX.Element {
 }
 
 function overdueText(forecast: Forecast): string {
-  const overdue = forecast.overdue ? `${compact(forecast.overdue)} due already, waiting to start` : "No run is waiting to start";
-  return forecast.complete ? `${overdue}.` : `${overdue}. There are too many endpoints to count: these are the soonest.`;
+  const overdue = forecast.overdue ? `Queue depth ${compact(forecast.overdue)}: due and not started yet` : "Queue depth 0: no run is waiting to start";
+  return forecast.complete ? `${overdue}.` : `${overdue}. Too many endpoints to count all: only the soonest are shown.`;
 }
 
 function figures(overview: Overview): FigureProps[] {
@@ -82,8 +82,8 @@ function figures(overview: Overview): FigureProps[] {
     { name: "Endpoints", value: compact(overview.endpoints) },
     { name: "Running now", value: compact(overview.in_flight) },
     { name: "Runs per minute", value: compact(Math.round((pulse.runs / minutes) * 10) / 10) },
-    { name: "Successful", value: pulse.success_rate === null ? "–" : percent(pulse.success_rate), tone: tone(pulse.success_rate) },
-    { name: "p50 start delay", value: pulse.late_p50_ms === null ? "–" : span(pulse.late_p50_ms) },
+    { name: "Success rate", value: pulse.success_rate === null ? "–" : percent(pulse.success_rate), tone: tone(pulse.success_rate) },
+    { name: "Median start delay", value: pulse.late_p50_ms === null ? "–" : span(pulse.late_p50_ms) },
     { name: "p99 start delay", value: pulse.late_p99_ms === null ? "–" : span(pulse.late_p99_ms) },
   ];
 }
@@ -95,17 +95,17 @@ function tone(rate: number | null): string {
 
 function Planners({ planners }: { planners: Planner[] }): JSX.Element {
   return (
-    <Card title="Planners" aside="in the same time">
+    <Card title="Planners" aside="in the same range">
       {planners.length === 0 ? (
-        <p class="muted">There were no analyses.</p>
+        <p class="muted">No planner evaluations in this range.</p>
       ) : (
         <table class="small-table">
           <thead>
             <tr>
               <th scope="col">Planner</th>
-              <th scope="col">Analyses</th>
+              <th scope="col">Evaluations</th>
               <th scope="col">Tokens</th>
-              <th scope="col">Last</th>
+              <th scope="col">Last evaluation</th>
             </tr>
           </thead>
           <tbody>
@@ -129,7 +129,7 @@ function Planners({ planners }: { planners: Planner[] }): JSX.Element {
 }
 
 const QUOTA_NAMES: Record<string, string> = { runs: "Runs", planner_tokens: "Planner tokens", endpoints: "Endpoints" };
-const QUOTA_LABELS: Record<string, string> = { near: "over 80 %", nearer: "over 95 %", spent: "spent" };
+const QUOTA_LABELS: Record<string, string> = { near: "over 80 %", nearer: "over 95 %", spent: "used up" };
 
 function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.Element {
   return (
@@ -142,7 +142,7 @@ function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.El
               <span class="number">
                 {one.level !== "ok" && <span class={`badge ${one.level === "near" ? "warn" : "bad"}`}>{QUOTA_LABELS[one.level]}</span>}{" "}
                 {compact(one.used)}
-                <span class="muted">{one.limit === null ? ", no limit" : ` of ${compact(one.limit)}`}</span>
+                <span class="muted">{one.limit === null ? ", no limits" : ` of ${compact(one.limit)}`}</span>
               </span>
             </div>
             {one.share !== null && (
@@ -157,8 +157,8 @@ function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.El
 
 function NothingYet(): JSX.Element {
   return (
-    <Empty title="Nothing is scheduled yet">
-      <p>Create a job and an endpoint, or start the demo to see something move:</p>
+    <Empty title="No endpoints yet">
+      <p>Create a job and an endpoint, or start the demo to see an example:</p>
       <p>
         <code>cadenza up --demo</code>
       </p>

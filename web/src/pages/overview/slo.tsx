@@ -25,7 +25,7 @@ const LABELS: Record<string, string> = {
   queue_pressure: "Queue depth",
   job_latency: "Run duration p95",
   cutoff_miss_rate: "Daily cutoff miss rate",
-  dead_man: "Time since last tick",
+  dead_man: "Scheduler heartbeat",
 };
 
 export function useLevels(): Levels {
@@ -50,7 +50,7 @@ export function Breaches({ levels }: { levels: Levels }): JSX.Element | null {
   const names = [...new Set(answer.items.filter((one) => one.breached).map(labelOf))];
   return (
     <p class="notice bad" role="status">
-      {counted(answer.breached, "service level is", "service levels are")} breached: {names.join(", ")}.
+      {counted(answer.breached, "SLO")} breached: {names.join(", ")}.
     </p>
   );
 }
@@ -62,11 +62,11 @@ export function ServiceLevels({ levels }: { levels: Levels }): JSX.Element | nul
   const bad = answer.items.filter((one) => one.breached || one.judgement === "bad").toSorted((one, other) => Number(other.breached) - Number(one.breached));
   const met = answer.items.filter((one) => !bad.includes(one) && one.value !== null);
   return (
-    <Card title="Service levels" aside={answer.breached === 0 ? "none breached" : `${answer.breached} breached`}>
+    <Card title="SLOs" aside={answer.breached === 0 ? "SLOs OK" : `${answer.breached} breached`}>
       <div class="stack tight">
         {bad.length > 0 && <LevelList levels={bad} />}
         <details>
-          <summary>{met.length === 0 ? "No data yet" : `${counted(met.length, "service level is", "service levels are")} met`}</summary>
+          <summary>{met.length === 0 ? "No results yet" : `${counted(met.length, "SLO")} OK`}</summary>
           <LevelList levels={met} />
         </details>
       </div>
@@ -77,7 +77,7 @@ export function ServiceLevels({ levels }: { levels: Levels }): JSX.Element | nul
 function State({ level }: { level: Level }): JSX.Element {
   if (level.breached) return <span class="badge bad">breached</span>;
   if (level.judgement === "bad") return <span class="badge warn">at risk</span>;
-  return level.judgement === "unjudged" ? <span class="badge">too few samples</span> : <span class="badge good">met</span>;
+  return level.judgement === "unjudged" ? <span class="badge">not enough samples</span> : <span class="badge good">OK</span>;
 }
 
 function LevelList({ levels }: { levels: Level[] }): JSX.Element {
@@ -91,7 +91,7 @@ function LevelList({ levels }: { levels: Level[] }): JSX.Element {
           </span>
           <span class="quiet number">
             {one.breached && one.since ? <>since <RelativeTime at={one.since} tense="past" wall />, </> : null}
-            {one.value === null ? "no data" : `${formatValue(one.slo, one.value)}, at most ${formatValue(one.slo, one.threshold)}`}
+            {one.value === null ? "no results yet" : `${formatValue(one.slo, one.value)}, limit ${formatValue(one.slo, one.threshold)}`}
           </span>
         </li>
       ))}

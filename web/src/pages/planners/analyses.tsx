@@ -16,7 +16,7 @@ export function Analyses(): JSX.Element {
   const search = useSignal("");
   const problem = useSignal<Problem | undefined>(undefined);
   const newest = data.value.value;
-  if (!newest) return <Card title="Analyses">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="analyses" />}</Card>;
+  if (!newest) return <Card title="Planner evaluations">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="planner evaluations" />}</Card>;
   const seen = new Set(newest.items.map((one) => one.id));
   const all = [...newest.items, ...(older.value?.items ?? []).filter((one) => !seen.has(one.id))];
   const shown = all.filter((one) => `${one.planner} ${one.endpoint_id} ${one.reasoning}`.toLowerCase().includes(search.value.trim().toLowerCase()));
@@ -31,25 +31,25 @@ export function Analyses(): JSX.Element {
     }
   }
   return (
-    <Card title="Analyses" aside="newest first">
+    <Card title="Planner evaluations" aside="newest first">
       {all.length === 0 ? (
-        <p class="muted">There are no analyses yet. Planners look at ended runs: rules, the learning planner and, for endpoints that allow it, a language model.</p>
+        <p class="muted">No results yet. Planners evaluate completed runs: rules, the learning planner and, where an endpoint allows it, an LLM planner.</p>
       ) : (
         <div class="stack tight">
           <div class="search">
-            <input type="search" aria-label="Search analyses" placeholder="Planner, endpoint or text" value={search.value} onInput={(event) => (search.value = event.currentTarget.value)} />
+            <input type="search" aria-label="Search planner evaluations" placeholder="Planner, endpoint or text" value={search.value} onInput={(event) => (search.value = event.currentTarget.value)} />
           </div>
-          <ul class="analyses" aria-label="Analyses">
+          <ul class="analyses" aria-label="Planner evaluations">
             {shown.map((one) => (
               <AnalysisItem key={one.id} analysis={one} />
             ))}
           </ul>
-          {shown.length === 0 && <p class="muted">None of {all.length === 1 ? "this one" : `these ${all.length}`} matches.</p>}
+          {shown.length === 0 && <p class="muted">No matches in the {counted(all.length, "evaluation")} loaded.</p>}
           {problem.value && <ProblemNotice problem={problem.value} />}
           {cursor && (
             <div>
               <button class="button" type="button" onClick={() => void more()}>
-                Older
+                Load older
               </button>
             </div>
           )}
@@ -59,7 +59,7 @@ export function Analyses(): JSX.Element {
   );
 }
 
-const TRIGGERS: Record<string, string> = { run: "after a run", failure: "after a new failure", sibling: "after a sibling's change", due: "at a time it asked for" };
+const TRIGGERS: Record<string, string> = { run: "after a run", failure: "after a new failure", sibling: "after a change of another endpoint of the job", due: "at a time the planner had chosen" };
 
 function AnalysisItem({ analysis }: { analysis: Analysis }): JSX.Element {
   const tokens = analysis.tokens.input + analysis.tokens.output;
@@ -72,7 +72,7 @@ function AnalysisItem({ analysis }: { analysis: Analysis }): JSX.Element {
             <span class="muted">{analysis.endpoint_id}</span> {summary(analysis)}
           </span>
           <span class="quiet analysis-facts">
-            {analysis.shadow && <span class="badge">shadow</span>}
+            {analysis.shadow && <span class="badge">dry run</span>}
             {analysis.error && <span class="badge bad">failed</span>}
             {analysis.calls.length > 0 && <span class="badge accent">{counted(analysis.calls.length, "call")}</span>}
             {tokens > 0 && <span class="number">{counted(tokens, "token")}</span>}
@@ -81,11 +81,11 @@ function AnalysisItem({ analysis }: { analysis: Analysis }): JSX.Element {
         </summary>
         <div class="stack tight analysis-body">
           <p class="quiet">
-            About <a href={`/endpoints/${encodeURIComponent(analysis.endpoint_id)}`}>{analysis.endpoint_id}</a>, {TRIGGERS[analysis.trigger] ?? analysis.trigger}; it took {span(analysis.duration_ms)}
-            {tokens > 0 && `, read ${compact(analysis.tokens.input)} and wrote ${compact(analysis.tokens.output)} tokens`}
+            Endpoint <a href={`/endpoints/${encodeURIComponent(analysis.endpoint_id)}`}>{analysis.endpoint_id}</a>, {TRIGGERS[analysis.trigger] ?? analysis.trigger}; duration {span(analysis.duration_ms)}
+            {tokens > 0 && `; ${compact(analysis.tokens.input)} input tokens, ${compact(analysis.tokens.output)} output tokens`}
             {analysis.look_again_at && (
               <>
-                ; looks again <RelativeTime at={analysis.look_again_at} />
+                ; next evaluation <RelativeTime at={analysis.look_again_at} />
               </>
             )}
             .
@@ -102,7 +102,7 @@ function AnalysisItem({ analysis }: { analysis: Analysis }): JSX.Element {
 }
 
 function summary(analysis: Analysis): string {
-  return analysis.reasoning || analysis.error || analysis.calls.map((call) => call.tool).join(", ") || "no reasoning";
+  return analysis.reasoning || analysis.error || analysis.calls.map((call) => call.tool).join(", ") || "no reason given";
 }
 
 function Call({ call }: { call: ToolCall }): JSX.Element {
@@ -112,7 +112,7 @@ function Call({ call }: { call: ToolCall }): JSX.Element {
         {call.tool}({Object.entries(call.arguments).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ")})
       </code>{" "}
       <span class="quiet">on {call.endpoint_id}</span>
-      <div class={call.error ? "refused" : "quiet"}>{call.error ? `Refused: ${call.error}` : call.result}</div>
+      <div class={call.error ? "refused" : "quiet"}>{call.error ? `Rejected: ${call.error}` : call.result}</div>
     </div>
   );
 }

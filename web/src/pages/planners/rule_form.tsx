@@ -12,11 +12,11 @@ import { toast } from "../../ui/toast";
 import type { Rule, Step } from "./types";
 
 const TOOLS: Record<Step["tool"], string> = {
-  propose_interval: "Run every so often, for a while",
-  propose_next_time: "Run once, soon",
+  propose_interval: "Set an interval for a limited time",
+  propose_next_time: "Run once",
   pause_until: "Pause",
-  wake: "Wake: resume, and run soon",
-  clear: "Clear the interval that was proposed",
+  wake: "Resume and run soon (wake)",
+  clear: "Clear the interval hint",
 };
 const MINUTE = 60_000;
 type Values = Record<string, FormDataEntryValue>;
@@ -36,17 +36,17 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
     };
     if (rule) await callApi("PATCH", `/v1/rules/${encodeURIComponent(rule.id)}`, { body });
     else await callApi("POST", "/v1/rules", { body: { ...body, job_id: values["job_id"], ...(values["endpoint_id"] ? { endpoint_id: values["endpoint_id"] } : {}) } });
-    toast(rule ? "The rule is changed." : "The rule is created.");
+    toast(rule ? "Rule saved." : "Rule created.");
     onDone();
   }
   const fields = ["name", "when", "job_id", "endpoint_id", "cooldown_ms", ...["then", "relax"].flatMap((one) => [one, `${one}.intervalMs`, `${one}.nextRunInMs`, `${one}.pauseMs`, `${one}.ttlMinutes`, `${one}.endpoint`])];
   if (!rule && !jobs) return data.problem.value ? <ProblemNotice problem={data.problem.value} retry={data.refresh} /> : <Loading what="jobs" />;
-  if (jobs?.length === 0) return <p class="muted">There are no jobs yet, and a rule belongs to one.</p>;
+  if (jobs?.length === 0) return <p class="muted">No jobs yet. A rule belongs to a job: create a job first.</p>;
   return (
-    <Form send={send} fields={fields} submit={rule ? "Change" : "Create"}>
+    <Form send={send} fields={fields} submit="Save">
       {(problem) => (
         <>
-          <Field label="Name" name="name" problem={problem} help="Given as the reason of its hints.">
+          <Field label="Name" name="name" problem={problem} help="Shown as the reason of its hints.">
             {(wiring) => <input {...wiring} defaultValue={rule?.name ?? ""} autoComplete="off" />}
           </Field>
           {!rule && (
@@ -63,7 +63,7 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
             </Field>
           )}
           {!rule && (
-            <Field label="Endpoint" name="endpoint_id" problem={problem} help="Its id; if left out, each endpoint of the job.">
+            <Field label="Endpoint" name="endpoint_id" problem={problem} help="Endpoint id. Empty: every endpoint of the job.">
               {(wiring) => <input {...wiring} autoComplete="off" />}
             </Field>
           )}
@@ -71,12 +71,12 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
             {(wiring) => <textarea {...wiring} class="mono" rows={3} spellcheck={false} defaultValue={rule?.when ?? ""} />}
           </Field>
           <StepFields title="Then" part="then" step={rule?.then ?? null} problem={problem} />
-          <StepFields title="When it no longer holds" part="relax" step={rule?.relax ?? null} problem={problem} optional />
+          <StepFields title="When the condition ends" part="relax" step={rule?.relax ?? null} problem={problem} optional />
           <DurationField label="Cooldown" name="cooldown" apiField="cooldown_ms" {...splitDuration(rule?.cooldown_ms ?? 0)} problem={problem} />
           <label class="check">
             <input type="checkbox" name="once" defaultChecked={rule?.once_per_incident ?? false} /> Once per incident
           </label>
-          {rule && rule.escalate.length > 0 && <p class="quiet">{counted(rule.escalate.length, "escalation stays", "escalations stay")} as set elsewhere.</p>}
+          {rule && rule.escalate.length > 0 && <p class="quiet">{counted(rule.escalate.length, "escalation is kept", "escalations are kept")}. Edit escalations with the API, the CLI or cadenza.yaml.</p>}
         </>
       )}
     </Form>
@@ -99,7 +99,7 @@ function StepFields({ title, part, step: given, problem, optional }: StepProps):
       <Field label={title} name={part} problem={problem}>
         {(wiring) => (
           <select {...wiring} name={`${part}-tool`} value={tool.value} onChange={(event) => (tool.value = event.currentTarget.value)}>
-            {optional && <option value="">Nothing</option>}
+            {optional && <option value="">No action</option>}
             {Object.entries(TOOLS).map(([name, label]) => (
               <option key={name} value={name}>
                 {label}
@@ -119,7 +119,7 @@ function StepFields({ title, part, step: given, problem, optional }: StepProps):
       )}
       {tool.value === "pause_until" && <DurationField label={`${title}: for, or 0 to resume`} name={`${part}-pause`} apiField={`${part}.pauseMs`} {...fieldValue(given?.pauseMs, 30 * MINUTE)} problem={problem} />}
       {tool.value !== "" && (
-        <Field label={`${title}: endpoint`} name={`${part}.endpoint`} problem={problem} help="The name of an endpoint of the job; if left out, the endpoint of the run.">
+        <Field label={`${title}: endpoint`} name={`${part}.endpoint`} problem={problem} help="Name of an endpoint of the job. Empty: the endpoint of the run.">
           {(wiring) => <input {...wiring} name={`${part}-endpoint`} defaultValue={given?.endpoint ?? ""} autoComplete="off" />}
         </Field>
       )}

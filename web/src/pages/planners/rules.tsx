@@ -41,14 +41,14 @@ export function Rules(): JSX.Element {
     >
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!page && !data.problem.value && <Loading what="rules" />}
-      {page?.items.length === 0 && <p class="muted">There are no rules yet. A rule says: when a condition holds, then a tool is called.</p>}
+      {page?.items.length === 0 && <p class="muted">No rules yet. A rule calls a tool when its condition is true.</p>}
       <ul class="rules">
         {page?.items.map((rule) => (
           <RuleItem key={rule.id} rule={rule} onEdit={() => (edited.value = rule)} onChange={data.refresh} />
         ))}
       </ul>
-      {page?.next_cursor && <p class="quiet">The first {PAGE_SIZE}, by their ids; <code>cadenza rules list</code> shows all.</p>}
-      <Dialog title={edited.value ? "Change the rule" : "New rule"} open={edited.value !== undefined} onClose={() => (edited.value = undefined)}>
+      {page?.next_cursor && <p class="quiet">The first {PAGE_SIZE} by id; <code>cadenza rules list</code> shows all.</p>}
+      <Dialog title={edited.value ? "Edit rule" : "New rule"} open={edited.value !== undefined} onClose={() => (edited.value = undefined)}>
         {edited.value !== undefined && <RuleForm rule={edited.value} onDone={close} />}
       </Dialog>
     </Card>
@@ -58,9 +58,9 @@ export function Rules(): JSX.Element {
 function describeStep(step: Step): string {
   const endpoint = step.endpoint ? ` ${step.endpoint}` : "";
   if (step.tool === "propose_interval") return `run${endpoint} every ${span(step.intervalMs ?? 0)} for ${span((step.ttlMinutes ?? 60) * 60_000)}`;
-  if (step.tool === "propose_next_time") return `run${endpoint} once, ${step.nextRunInMs ? `after ${span(step.nextRunInMs)}` : "at once"}`;
-  if (step.tool === "pause_until") return step.pauseMs ? `pause${endpoint} ${step.pauseMs < INDEFINITE_MS ? `for ${span(step.pauseMs)}` : "until it is woken"}` : `resume${endpoint}`;
-  return step.tool === "wake" ? `wake${endpoint}` : `clear the interval${endpoint ? ` of${endpoint}` : ""}`;
+  if (step.tool === "propose_next_time") return `run${endpoint} once, ${step.nextRunInMs ? `after ${span(step.nextRunInMs)}` : "now"}`;
+  if (step.tool === "pause_until") return step.pauseMs ? `pause${endpoint} ${step.pauseMs < INDEFINITE_MS ? `for ${span(step.pauseMs)}` : "until resumed"}` : `resume${endpoint}`;
+  return step.tool === "wake" ? `resume${endpoint} and run it soon` : `clear the interval hint${endpoint ? ` of${endpoint}` : ""}`;
 }
 
 function RuleItem({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; onChange: () => void }): JSX.Element {
@@ -96,7 +96,7 @@ function RuleItem({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; 
   const remove = (): Promise<void> =>
     attempt(async () => {
       await callApi("DELETE", path);
-      toast("The rule is deleted.");
+      toast("Rule deleted.");
       onChange();
     });
   return (
@@ -104,7 +104,7 @@ function RuleItem({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; 
       <div class="row spread">
         <strong class="rule-name">{rule.name}</strong>
         <span class="quiet">
-          {rule.job_id}, {rule.endpoint_id ?? "each endpoint"} {!rule.enabled && <span class="badge warn">off</span>}
+          {rule.job_id}, {rule.endpoint_id ?? "every endpoint"} {!rule.enabled && <span class="badge warn">disabled</span>}
         </span>
       </div>
       <div>
@@ -121,14 +121,14 @@ function RuleItem({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; 
         <TryButton rule={rule} trialTarget={trialTarget.value} onTry={(endpoint) => void test(endpoint)} />
         {hasScope("write") && (
           <>
-            <button class="button plain" type="button" onClick={onEdit} aria-label={`Change ${rule.name}`}>
-              Change
+            <button class="button plain" type="button" onClick={onEdit} aria-label={`Edit ${rule.name}`}>
+              Edit
             </button>
-            <button class="button plain" type="button" onClick={() => void toggle()} aria-label={`Turn ${rule.enabled ? "off" : "on"} ${rule.name}`}>
-              {rule.enabled ? "Turn off" : "Turn on"}
+            <button class="button plain" type="button" onClick={() => void toggle()} aria-label={`${rule.enabled ? "Disable" : "Enable"} ${rule.name}`}>
+              {rule.enabled ? "Disable" : "Enable"}
             </button>
-            <button class="button plain danger" type="button" onClick={() => (confirming.value ? void remove() : (confirming.value = true))} aria-label={`${confirming.value ? "Really delete" : "Delete"} ${rule.name}`}>
-              {confirming.value ? "Really delete" : "Delete"}
+            <button class="button plain danger" type="button" onClick={() => (confirming.value ? void remove() : (confirming.value = true))} aria-label={`${confirming.value ? "Confirm delete" : "Delete"} ${rule.name}`}>
+              {confirming.value ? "Confirm delete" : "Delete"}
             </button>
           </>
         )}
@@ -149,11 +149,11 @@ interface TryButtonProps {
 function TryButton({ rule, trialTarget, onTry }: TryButtonProps): JSX.Element {
   return (
     <>
-      <button class="button plain" type="button" onClick={() => onTry(trialTarget?.chosen ?? null)} aria-label={`Try ${rule.name}`}>
-        Try
+      <button class="button plain" type="button" onClick={() => onTry(trialTarget?.chosen ?? null)} aria-label={`Test ${rule.name}`}>
+        Test
       </button>
       {trialTarget && (
-        <select class="pick" aria-label={`Endpoint to try ${rule.name} on`} value={trialTarget.chosen} onChange={(event) => onTry(event.currentTarget.value)}>
+        <select class="pick" aria-label={`Endpoint to test ${rule.name} with`} value={trialTarget.chosen} onChange={(event) => onTry(event.currentTarget.value)}>
           {trialTarget.options.map((one) => (
             <option key={one.id} value={one.id}>
               {one.name}
@@ -166,12 +166,12 @@ function TryButton({ rule, trialTarget, onTry }: TryButtonProps): JSX.Element {
 }
 
 function TrialResult({ trial }: { trial: Trial }): JSX.Element {
-  const result = trial.holds === null ? `Its condition cannot be evaluated: ${trial.trouble ?? "there was no run"}` : trial.holds ? "Its condition holds now." : "Its condition does not hold now.";
+  const result = trial.holds === null ? `Error: the condition cannot be evaluated: ${trial.trouble ?? "there is no run yet"}` : trial.holds ? "The condition is true now." : "The condition is false now.";
   return (
     <div class="preview" role="status">
       <p>{result}</p>
       {trial.calls.length === 0 ? (
-        <p class="quiet">It would do nothing now.</p>
+        <p class="quiet">Dry run, no changes made. It would call no tool.</p>
       ) : (
         <ul>
           {trial.calls.map((call, index) => (

@@ -17,17 +17,17 @@ export function Costs(): JSX.Element {
   if (!answer) return <Card title="Cost">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="the cost" />}</Card>;
   const most = Math.max(...answer.days.map((one) => allTokens(one.tokens)), 1);
   return (
-    <Card title="Cost" aside={`7 days, ${counted(allTokens(answer.tokens), "token")}${answer.complete ? "" : " of the newest analyses"}`}>
+    <Card title="Cost" aside={`7 days, ${counted(allTokens(answer.tokens), "token")}${answer.complete ? "" : " in the newest evaluations"}`}>
       {answer.days.length === 0 ? (
-        <p class="muted">There were no analyses in these days.</p>
+        <p class="muted">No planner evaluations in this range.</p>
       ) : (
         <div class="costs">
           <table class="small-table">
-            <caption>By day</caption>
+            <caption>By date (UTC)</caption>
             <thead>
               <tr>
-                <th scope="col">Day and planner</th>
-                <th scope="col">Analyses</th>
+                <th scope="col">Date and planner</th>
+                <th scope="col">Evaluations</th>
                 <th scope="col">Tokens</th>
               </tr>
             </thead>
@@ -47,13 +47,13 @@ export function Costs(): JSX.Element {
             </tbody>
           </table>
           <table class="small-table">
-            <caption>By endpoint, the most expensive first</caption>
+            <caption>By endpoint, most expensive first</caption>
             <thead>
               <tr>
                 <th scope="col">Endpoint and planner</th>
-                <th scope="col">Analyses</th>
+                <th scope="col">Evaluations</th>
                 <th scope="col">Tokens</th>
-                <th scope="col">Each</th>
+                <th scope="col">Tokens each</th>
               </tr>
             </thead>
             <tbody>
@@ -90,12 +90,12 @@ function mean(rows: LearningResult[], value: Part, weight: Part): number {
 export function Learning(): JSX.Element {
   const data = useData<ListPage<LearningResult>>("/v1/learning", { ...REFRESH, query: { limit: 200 } });
   const answer = data.value.value;
-  if (!answer) return <Card title="Learning">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="what was learned" />}</Card>;
+  if (!answer) return <Card title="Learning planner savings">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="the savings" />}</Card>;
   const rows = answer.items.filter((row) => row.changes > 0).toSorted((one, other) => savedMs(other) - savedMs(one));
   return (
-    <Card title="What learning saves" aside="how late changes are seen">
+    <Card title="Learning planner savings" aside="time until a change is detected">
       {rows.length === 0 ? (
-        <p class="muted">No change was seen yet. The learning planner needs runs of endpoints with an interval; in shadow mode it changes nothing.</p>
+        <p class="muted">No results yet. The learning planner needs runs of endpoints with an interval. In shadow mode it only makes a dry run and changes nothing.</p>
       ) : (
         <div class="stack tight">
           <Summary rows={answer.items.filter((row) => row.learning === "shadow")} shadow />
@@ -104,16 +104,16 @@ export function Learning(): JSX.Element {
             <thead>
               <tr>
                 <th scope="col">Endpoint</th>
-                <th scope="col">Without</th>
-                <th scope="col">With</th>
-                <th scope="col">Of runs</th>
+                <th scope="col">Without learning</th>
+                <th scope="col">With learning</th>
+                <th scope="col">Runs used</th>
               </tr>
             </thead>
             <tbody>
               {rows.slice(0, MAX_ROWS).map((row) => (
                 <tr key={row.endpoint_id}>
                   <th scope="row">
-                    <a href={`/endpoints/${encodeURIComponent(row.endpoint_id)}`}>{row.name}</a> {row.learning === "on" && <span class="badge accent">steers</span>}
+                    <a href={`/endpoints/${encodeURIComponent(row.endpoint_id)}`}>{row.name}</a> {row.learning === "on" && <span class="badge accent">active</span>}
                     <div class="quiet">{counted(row.changes, "change")}</div>
                   </th>
                   <td class="number">{span(row.plain_delay_ms)}</td>
@@ -123,7 +123,7 @@ export function Learning(): JSX.Element {
               ))}
             </tbody>
           </table>
-          {answer.next_cursor && <p class="quiet">Of the first 200 endpoints, by their ids.</p>}
+          {answer.next_cursor && <p class="quiet">Only the first 200 endpoints by id.</p>}
         </div>
       )}
     </Card>
@@ -139,7 +139,7 @@ function Summary({ rows, shadow }: { rows: LearningResult[]; shadow: boolean }):
   const noticed = shadow ? counted(changeCount, "change would be", "changes would be") : counted(changeCount, "change was", "changes were");
   return (
     <p>
-      {shadow ? "In shadow mode" : "Where it steers"}, {noticed} seen after <strong>{span(mean(rows, (row) => row.delay_ms, changes))}</strong> on average instead of{" "}
+      {shadow ? "Dry run (shadow mode)" : "Active"}: {noticed} detected after <strong>{span(mean(rows, (row) => row.delay_ms, changes))}</strong> on average instead of{" "}
       <strong>{span(mean(rows, (row) => row.plain_delay_ms, changes))}</strong>, with {percent(mean(rows, (row) => row.looks, runs), 0)} of the runs.
     </p>
   );

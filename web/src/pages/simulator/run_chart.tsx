@@ -88,6 +88,6 @@ function SteeringMark({ steering, x, y, past }: { steering: SteeringEvent; x: nu
 export function describeSteering(one: SteeringEvent): string {
   if (one.kind === "interval") return `every ${span((one.interval_s ?? 0) * 1_000)}`;
   if (one.kind === "one-shot") return one.at_s === null ? "once" : `once, after ${span((one.at_s - one.second) * 1_000)}`;
-  if (one.kind === "pause") return one.until_s === null ? "paused indefinitely" : `paused for ${span((one.until_s - one.second) * 1_000)}`;
+  if (one.kind === "pause") return one.until_s === null ? "paused until resumed" : `paused for ${span((one.until_s - one.second) * 1_000)}`;
   return one.kind === "resume" ? "resumed" : "hints cleared";
 }

@@ -45,7 +45,7 @@ function Player({ simulation }: { simulation: Simulation }): JSX.Element {
     if (!playing.value && second.value >= end) second.value = 0;
     playing.value = !playing.value;
   };
-  useShortcut("p", "Play the simulation, or stop", toggle);
+  useShortcut("p", "Plays or stops the simulation", toggle);
   useEffect(() => {
     if (!playing.value) return;
     const timer = setInterval(() => {
@@ -58,7 +58,7 @@ function Player({ simulation }: { simulation: Simulation }): JSX.Element {
   const phase = simulation.phases.findLast((one) => one.begin_s <= now);
   return (
     <div class="stack simulator">
-      <Card title={`The same ${simulation.minutes} minutes under two sets of rules`} aside={<Scenarios simulation={simulation} />}>
+      <Card title={`The same ${simulation.minutes} minutes with two sets of rules`} aside={<Scenarios simulation={simulation} />}>
         <div class="player">
           <button class="button primary" type="button" onClick={toggle}>
             <Icon name={playing.value ? "pause" : "play"} />
@@ -148,7 +148,7 @@ const CAUSES = [
   { class: "source-baseline", label: "baseline" },
   { class: "source-hint", label: "interval hint" },
   { class: "source-one-shot", label: "one-shot" },
-  { class: "source-clamped", label: "guard" },
+  { class: "source-clamped", label: "limited by min/max interval" },
   { class: "source-other", label: "other" },
   { class: "mark-steering", label: "steered" },
 ];
@@ -158,13 +158,13 @@ function ResultCard(props: { simulation: Simulation; result: ModeResult; name: s
   const past = result.runs.filter((run) => run.second <= second).length;
   const latest = result.steering.filter((one) => one.second <= second).slice(-3).toReversed();
   return (
-    <Card title={name} aside={`${counted(past, "run")} so far, ${result.runs.length} in all`} class="mode-result">
+    <Card title={name} aside={`${counted(past, "run")} so far, ${result.runs.length} in total`} class="mode-result">
       <p class="quiet">{props.aside}</p>
       <RunChart simulation={simulation} result={result} name={name} second={second} />
       <Legend items={CAUSES} />
       <h3>Latest steering</h3>
       <ul class="latest">
-        {latest.length === 0 && <li class="muted">Nothing yet.</li>}
+        {latest.length === 0 && <li class="muted">No steering yet.</li>}
         {latest.map((one, index) => (
           <li key={index}>
             <span class="quiet number">{`${Math.floor(one.second / 60)}:${String(one.second % 60).padStart(2, "0")}`}</span> {one.lane}: {describeSteering(one)}
@@ -181,12 +181,12 @@ function Checks({ result }: { result: ModeResult }): JSX.Element {
   return (
     <details class="checks">
       <summary>
-        {passed} of {result.checks.length} checks hold
+        {passed} of {result.checks.length} checks passed
       </summary>
       <ul>
         {result.checks.map((check) => (
           <li key={check.name}>
-            <span class={`badge ${check.passed ? "good" : "bad"}`}>{check.passed ? "holds" : "fails"}</span> {check.name.replaceAll("-", " ")}
+            <span class={`badge ${check.passed ? "good" : "bad"}`}>{check.passed ? "passed" : "failed"}</span> {check.name.replaceAll("-", " ")}
             <div class="quiet">{check.detail}</div>
           </li>
         ))}
