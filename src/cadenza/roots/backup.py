@@ -53,7 +53,7 @@ def backup(path: str | Path, *, overwrite: bool = False) -> BackupResult:
     live, target = _database_path(settings), Path(path)
     missing = missing_file(settings)
     if missing is not None:
-        raise NotFound(f"There is no database {missing}: {where_else(settings)}.")
+        raise NotFound(f"Database {missing} not found: {where_else(settings)}.")
     version = back_up(live, target, overwrite=overwrite)
     size = target.stat().st_size
     return BackupResult(str(live), str(target), size, _endpoints(target), version, _excluded(settings))

@@ -55,8 +55,7 @@ async def connect(connection: CliOptions) -> AsyncIterator[OperationClient]:
     """Connect to the server that is meant, or else open the application on the database of the settings."""
     from cadenza.roots.clients.choice import open_client
     from cadenza.roots.clients.local import operator
-    from cadenza.roots.settings import read_settings
-    from cadenza.roots.wiring.application import DEFAULT_TENANT
+    from cadenza.roots.settings import DEFAULT_TENANT, read_settings
 
     caller = operator(connection.tenant or DEFAULT_TENANT, connection.rank)
     async with open_client(read_settings(), connection, caller, rank=connection.rank) as client:

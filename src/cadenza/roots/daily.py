@@ -87,4 +87,4 @@ async def serve(
             Part("upkeep", retention_loop(settings, context).run),
             *await monitoring.open(stack, SCHEDULER),
         )
-        log.info("cadenza has stopped; every verdict is written")
+        log.info("cadenza has stopped; all daily results are written")

@@ -8,8 +8,7 @@ from importlib.metadata import version
 from cadenza.domain.access.key import Caller, Scope, Surface
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.roots.clients.choice import open_client
-from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.application import DEFAULT_TENANT
+from cadenza.roots.settings import DEFAULT_TENANT, Settings, read_settings
 from cadenza.roots.wiring.extras import MCP, installed, missing
 from cadenza.roots.wiring.process import open_log, run_event_loop
 from cadenza.surfaces.cli.connection import CliOptions

@@ -12,7 +12,7 @@ from cadenza.adapters.access.secret_encryption import SecretBox
 from cadenza.adapters.access.secret_keys import KeyFile, KeySource
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.stores.moves.records import TravellingSecrets
+from cadenza.adapters.stores.moves.travelling_secrets import TravellingSecrets
 from cadenza.domain.access.move import TableSum
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.engine.moves.installation import InstallationMove, Moved

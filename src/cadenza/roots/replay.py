@@ -17,8 +17,7 @@ from cadenza.ports.scheduling import RunFilter
 from cadenza.ports.store import Store
 from cadenza.roots.clients.choice import choose_database, print_note, where_else
 from cadenza.roots.clients.local import missing_file
-from cadenza.roots.settings import read_settings
-from cadenza.roots.wiring.application import DEFAULT_TENANT
+from cadenza.roots.settings import DEFAULT_TENANT, read_settings
 from cadenza.roots.wiring.simulation_planners import learning, rule_planner_factory, rules_in
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.adaptive_policies import AimdPlanner, BackoffPlanner
@@ -63,7 +62,7 @@ def policy_named(word: str, tenant_id: str = DEFAULT_TENANT) -> ReplayPolicy:
         case "rules", True:
             return ReplayPolicy(name=word, make_planners=rule_planner_factory(rules_in(rest, tenant_id)))
         case _:
-            raise InvalidRequest(f"{quoted(word)} is no policy; there are {POLICIES}.", "policy")
+            raise InvalidRequest(f"{quoted(word)} is not a policy; available are {POLICIES}.", "policy")
 
 
 async def _replayed(wish: ReplayRequest, policies: Sequence[ReplayPolicy]) -> ReplayReport:
@@ -72,7 +71,7 @@ async def _replayed(wish: ReplayRequest, policies: Sequence[ReplayPolicy]) -> Re
         print_note(note)
     missing = missing_file(settings)
     if missing is not None:
-        raise NotFound(f"There is no database {missing}: {where_else(settings)}.")
+        raise NotFound(f"Database {missing} not found: {where_else(settings)}.")
     async with open_store(settings, ids=TimeOrderedIds(), log=NoLog()) as store:
         records = await read_records(store, wish)
     return await replay(records, policies)
@@ -85,7 +84,7 @@ async def read_records(store: Store, wish: ReplayRequest) -> list[RecordedHistor
     found = [recorded_history(one, await _runs(store, one, wish)) for one in steerable]
     records = [one for one in found if one is not None]
     if not records:
-        raise NotFound("There are no two recorded runs that looked at anything: nothing to replay.")
+        raise NotFound("Not enough recorded runs to replay: at least two are needed.")
     return records
 
 
@@ -96,7 +95,7 @@ async def _meant(store: Store, wish: ReplayRequest) -> list[Endpoint]:
     wanted = EndpointFilter(job_id=wish.job)
     endpoints = await store.catalog.find(tenant_id, wanted=wanted, page=Page(MOST_ENDPOINTS + 1))
     if not endpoints:
-        raise NotFound(f"There is no job {quoted(wish.job)} with endpoints.")
+        raise NotFound(f"Job {quoted(wish.job)} not found, or it has no endpoints.")
     if len(endpoints) > MOST_ENDPOINTS:
         raise InvalidRequest(f"A replay takes at most {MOST_ENDPOINTS} endpoints; name one.", "job")
     return endpoints

@@ -1,16 +1,16 @@
 """What an operator sets: variables `CADENZA_…`, or a file `.env`."""
 
+import os
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from ipaddress import ip_address, ip_network
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-from pydantic_settings.exceptions import SettingsError
 
 from cadenza.adapters.stores.postgres.engines.profile import NAMED, profile_of
 from cadenza.domain.errors import InvalidRequest
@@ -24,10 +24,13 @@ SECRET_SETTINGS = frozenset(
     {"alert_url", "daily_target", "database_url", "demo_database_url", "key", "secret_key", "secret_key_old"}
 )
 NOTHING = "none"
+DEFAULT_TENANT = "default"
 LAST_PORT = 65_535
 AN_ORIGIN = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?"
 )
+PREFIX = "cadenza_"
+ENV_FILE = Path(".env")
 LEFT_OUT = (("http", "80"), ("https", "443"))
 """Ports that browsers do not name."""
 
@@ -62,20 +65,37 @@ IN_WORDS: dict[Any, str] = {
     Origin: "an origin as browsers write it, such as https://app.example or http://127.0.0.1:3000",
     Network: "an IP address or a network such as 10.0.0.0/8",
 }
+
+
+def values_from_environment() -> dict[str, str | None]:
+    """The values that variables `CADENZA_…` and the file `.env` have, by the names of the settings.
+
+    A variable outranks the file, and `none` is None. Importing pydantic-settings takes longer than a
+    whole command, so it is not used here.
+    """
+    values: dict[str, str | None] = {}
+    if ENV_FILE.is_file():
+        from dotenv import dotenv_values
+
+        values |= dotenv_values(ENV_FILE, encoding="utf-8")
+    values |= os.environ
+    return {
+        name.lower().removeprefix(PREFIX): None if value == NOTHING else value
+        for name, value in values.items()
+        if name.lower().startswith(PREFIX)
+    }
+
+
 LISTS = ("allow_targets", "secret_env", "cors_origins", "trusted_proxies", "mcp_scopes", "llm_models")
 
 
-class Settings(BaseSettings):
-    """Everything that can be set, with its default."""
+class Settings(BaseModel):
+    """Everything that can be set, with its default; what is given outranks the environment and `.env`."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="CADENZA_",
-        env_file=".env",
-        env_parse_none_str=NOTHING,
-        extra="ignore",
-        frozen=True,
-        hide_input_in_errors=True,
-    )
+    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**(values_from_environment() | given))
 
     database_url: str = "sqlite:///cadenza.db"
     database_prepared: bool = True
@@ -114,12 +134,12 @@ class Settings(BaseSettings):
     socket_ping_ms: int = Field(default=20_000, ge=100, le=600_000)
     rate_per_minute: int = Field(default=6_000, ge=6, le=10_000_000)
     tenant_rate_per_minute: int | None = Field(default=30_000, ge=6, le=100_000_000)
-    cors_origins: Annotated[tuple[Origin, ...], NoDecode] = ()
-    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
+    cors_origins: tuple[Origin, ...] = ()
+    trusted_proxies: tuple[Network, ...] = ()
     demo_database_url: str = "sqlite:///cadenza-demo.db"
     demo_port: int = Field(default=8701, ge=0, le=LAST_PORT)
     allow_private_targets: bool = False
-    allow_targets: Annotated[tuple[str, ...], NoDecode] = ()
+    allow_targets: tuple[str, ...] = ()
     slo_eval_ms: int = Field(default=60_000, ge=100, le=3_600_000)
     slo_window_minutes: int = Field(default=15, ge=1, le=1_440)
     breach_consecutive: int = Field(default=3, ge=1, le=100)
@@ -138,9 +158,9 @@ class Settings(BaseSettings):
     otel_every_ms: int = Field(default=60_000, ge=100, le=3_600_000)
     server: str | None = None
     key: SecretStr | None = None
-    mcp_scopes: Annotated[tuple[str, ...], NoDecode] = ("read",)
+    mcp_scopes: tuple[str, ...] = ("read",)
     llm_model: str | None = Field(default=None, min_length=1)
-    llm_models: Annotated[tuple[str, ...], NoDecode] = ()
+    llm_models: tuple[str, ...] = ()
     llm_base_url: str | None = Field(default=None, pattern=A_URL)
     llm_pause_ms: int = Field(default=300_000, ge=0, le=86_400_000)
     llm_timeout_ms: int = Field(default=60_000, ge=1_000, le=150_000)
@@ -149,7 +169,7 @@ class Settings(BaseSettings):
     llm_output_tokens: int = Field(default=4_000, ge=500, le=100_000)
     secret_key: SecretStr | None = None
     secret_key_old: SecretStr | None = None
-    secret_env: Annotated[tuple[str, ...] | None, NoDecode] = None
+    secret_env: tuple[str, ...] | None = None
 
     @field_validator(*LISTS, mode="before")
     @classmethod
@@ -161,6 +181,12 @@ class Settings(BaseSettings):
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_json: bool = False
+
+
+def allowed_models(settings: Settings) -> frozenset[str]:
+    """The models that agents may have."""
+    default_model = [] if settings.llm_model is None else [settings.llm_model]
+    return frozenset([*default_model, *settings.llm_models])
 
 
 def misspelt(environment: Mapping[str, str]) -> dict[str, str]:
@@ -175,7 +201,7 @@ def read_settings(**given: Any) -> Settings:
     """The settings of this process, and those given by their names; what is wrong is one sentence."""
     unknown = given.keys() - Settings.model_fields.keys()
     if unknown:
-        raise InvalidRequest(f"There is no setting {quoted(min(unknown))}.", min(unknown))
+        raise InvalidRequest(f"Setting {quoted(min(unknown))} not found.", min(unknown))
     try:
         settings = Settings(**given)
     except ValidationError as problem:
@@ -184,8 +210,8 @@ def read_settings(**given: Any) -> Settings:
         name = field if field in given else f"CADENZA_{field.upper()}"
         value = "its value" if field in SECRET_SETTINGS else quoted(first["input"])
         expected = _expected(field, Settings.model_fields[field])
-        raise InvalidRequest(f"{name} is wrong: {value} is not {expected}.", name) from None
-    except (SettingsError, OSError, UnicodeError):
+        raise InvalidRequest(f"{name} is invalid: {value} is not {expected}.", name) from None
+    except (OSError, UnicodeError):
         raise InvalidRequest("The settings cannot be read: is the file .env a text in UTF-8?") from None
     if settings.window_minutes * 60_000 < settings.tick_ms:
         name = "CADENZA_WINDOW_MINUTES"

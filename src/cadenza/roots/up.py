@@ -25,8 +25,8 @@ from cadenza.roots.api import ApiServer, RestartableApi, address_of, http_api, l
 from cadenza.roots.clients.server_record import ServerRecord, published
 from cadenza.roots.demo import FlashSale, demo_settings
 from cadenza.roots.planner import PlannerContext, PlannerService
-from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.application import DEFAULT_TENANT, open_application
+from cadenza.roots.settings import DEFAULT_TENANT, Settings, read_settings
+from cadenza.roots.wiring.application import open_application
 from cadenza.roots.wiring.daily_service import clocks_for, daily_parts_in_up
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import is_alive
@@ -102,7 +102,7 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
         stack.enter_context(published(settings, ServerRecord.of(settings, address_of(listening), clock)))
         log.info("cadenza is up; stop it with Ctrl-C", api=address_of(listening), demo=demo, speed=speed)
         await supervisor.run(*parts)
-        log.info("cadenza has stopped; everything that ended is settled")
+        log.info("cadenza has stopped; all completed runs are recorded")
 
 
 async def _open_context(

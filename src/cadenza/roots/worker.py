@@ -61,7 +61,7 @@ async def work(settings: Settings) -> None:
         stop_on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="worker")
         await supervisor.run(*parts)
-        log.info("cadenza has stopped; everything that ended is settled")
+        log.info("cadenza has stopped; all completed runs are recorded")
 
 
 async def open_worker(

@@ -40,6 +40,9 @@ HINT = "endpoints tighten traffic --every 1m30s"
             {"nextRunAtIso": "2030-02-01T00:00:00Z"},
         ),
         ("endpoints pause traffic --until 1d", "pause_until", {"untilIso": "2030-02-01T12:00:00Z"}),
+        ("endpoints pause traffic --until 2030-03-01", "pause_until", {"untilIso": "2030-03-01T00:00:00Z"}),
+        ("endpoints pause traffic --until resumed", "pause_until", {"untilIso": "9999-01-01T00:00:00Z"}),
+        ("endpoints pause traffic", "pause_until", {"untilIso": "9999-01-01T00:00:00Z"}),
         ("endpoints resume traffic", "pause_until", {"untilIso": None}),
         (
             "endpoints pause --label a=b --label c=d --job checkout --until 2h",

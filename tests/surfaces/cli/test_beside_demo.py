@@ -130,7 +130,7 @@ def test_commands_without_a_key_ask_the_demo_where_there_is_no_other_database(
     code, out, err = beside.run(*words.split())
     assert (code, shown in out) == (0, True), out + err
     assert err == (
-        f"cadenza: There is no database {demo.folder / 'cadenza.db'}: this asks the demo at {demo.address}, "
+        f"cadenza: Database {demo.folder / 'cadenza.db'} not found: this asks the demo at {demo.address}, "
         f"on the database {demo.folder / 'cadenza-demo.db'}.\n"
     )
     assert not (demo.folder / "cadenza.db").exists()
@@ -167,6 +167,6 @@ def test_the_file_of_a_demo_that_stopped_is_named(tmp_path: Path, runner_at: Cli
     runner = runner_at(CliTarget(tmp_path))
     for words in ("endpoints list", "explain home", "sim replay --endpoint home --policy baseline"):
         _, _, err = runner.run(*words.split())
-        assert f"There is no database {tmp_path / 'cadenza.db'}" in err
+        assert f"Database {tmp_path / 'cadenza.db'} not found" in err
         assert f"{OF_DEMO} asks the demo's" in err
     assert [path.name for path in tmp_path.iterdir()] == ["cadenza-demo.db"]

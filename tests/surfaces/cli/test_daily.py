@@ -73,7 +73,7 @@ def test_a_wrong_line_is_named_and_nothing_is_taken(
 
 def test_the_first_wrong_lines_are_told_and_how_many_more_there_are(local: CliRunner, tmp_path: Path) -> None:
     _, err = local.refused("daily", "import", write(tmp_path, "x\n" * 50))
-    assert (err.count("line "), "42 more lines" in err) == (8, True)
+    assert (err.count("line "), "42 more invalid lines" in err) == (8, True)
 
 
 def test_a_file_that_is_not_there_is_a_sentence(local: CliRunner) -> None:

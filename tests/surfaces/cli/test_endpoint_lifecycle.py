@@ -25,9 +25,9 @@ def test_an_endpoint_is_created_steered_paused_resumed_and_deleted(cli: CliRunne
     assert "X-Team=life" in cli.ok("endpoints", "show", "traffic")
 
     tightened = target.process(*TIGHTEN.split(), "--reason", "a [bold]sale[/bold]")
-    assert "sets its pace" in tightened.stdout
+    assert "set by an interval hint" in tightened.stdout
     why = cli.ok("explain", "traffic")
-    assert "every 20 seconds in place of the baseline" in why
+    assert "every 20 seconds instead of the baseline" in why
     assert "(a [bold]sale[/bold])" in why
     assert "ai-interval" in why.split("candidate")[1]
 

@@ -27,6 +27,7 @@ FIRST = (
     "endpoints create --job checkout --id traffic --name t --url https://example.com --every 1m",
     "endpoints pause traffic --until 1h",
     "endpoints resume --job checkout",
+    "endpoints create --job checkout --id backup --name b --grace 5m --every 1d",
     "rules create --job checkout --id slow --name s --when response.ok --then clear",
     "users put ada --timezone UTC",
     "agents put helper --name Helper",

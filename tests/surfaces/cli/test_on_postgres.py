@@ -15,6 +15,6 @@ def test_commands_work_on_postgresql_as_on_a_file(database_url: str, tmp_path: P
     target.said(*made.split())
     paused = target.said("endpoints", "pause", "--label", "a=b", "--until", "1h")
     assert paused == {"endpoints": 1, "not_applied": 0}
-    assert "its pause is over by then" in target.process("explain", "traffic").stdout
+    assert "its pause ends then" in target.process("explain", "traffic").stdout
     assert target.process("jobs", "show", "nowhere").returncode == 3
     assert list(tmp_path.iterdir()) == []

@@ -200,7 +200,7 @@ def test_tenants_see_their_own_things_alone_and_keep_within_their_limits(local: 
     assert local.refused(*words, "--name", "quick", "--every", "10s")[0] == 2
     local.ok(*words, "--name", "first", "--every", "1m")
     assert local.refused(*words, "--name", "second", "--every", "1m")[0] == 5
-    assert "shortest interval 20s" in local.ok("usage", "--tenant", "acme")
+    assert "minimum interval 20s" in local.ok("usage", "--tenant", "acme")
 
 
 def test_limits_are_set_on_the_machine_itself(remote: CliRunner) -> None:

@@ -183,12 +183,16 @@ HEAVY_FOR_HELP = {"asyncio", "cadenza.sim", "cadenza.engine", "cadenza.operation
 HEAVY_FOR_COMMANDS = {
     *("aiohttp", "alembic", "asyncpg", "cel", "dateparser", "mcp", "opentelemetry", "prometheus_client"),
     *("pydantic_ai", "sqlalchemy", "starlette", "structlog", "uvicorn", "uvloop", "websockets", "yaml"),
+    *("cryptography", "pydantic_settings", "cadenza.operations.table", "cadenza.engine.agents"),
+    *("cadenza.engine.worker.loop", "cadenza.sim", "cadenza.adapters.agents", "rich.console"),
+    *("cadenza.adapters.stores.memory", "cadenza.adapters.dispatch"),
+    *("cadenza.roots.api", "cadenza.surfaces.http"),
 }
 
 
 @pytest.mark.parametrize(
     ("words", "heavy"),
-    [(("--help",), HEAVY_FOR_HELP), (("jobs", "list", "--json"), HEAVY_FOR_COMMANDS)],
+    [(("--help",), HEAVY_FOR_HELP), (("jobs", "list"), HEAVY_FOR_COMMANDS)],
     ids=["help", "jobs list"],
 )
 def test_a_command_loads_nothing_that_only_others_need(
@@ -204,6 +208,12 @@ def test_a_command_loads_nothing_that_only_others_need(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env(), cwd=folder
     )
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_a_client_of_a_server_loads_no_table_of_operations() -> None:
+    program = "import sys, cadenza.roots.clients.remote; print('cadenza.operations.table' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> None:

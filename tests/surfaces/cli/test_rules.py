@@ -74,16 +74,16 @@ def test_a_rule_is_changed_tried_and_deleted(cli: CliRunner) -> None:
     assert cli.json("rules", "update", rule, "--endpoint", f"{job}-cache")["endpoint_id"] == f"{job}-cache"
     assert cli.json("rules", "update", rule, "--endpoint", "none")["endpoint_id"] is None
     told = cli.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
-    assert "It does not match: There is no latency_ms here." in told
-    assert "There is nothing to do about it now." in told
+    assert "Error: latency_ms not found." in told
+    assert "Dry run, no changes made: no tool would be called." in told
     cli.json("rules", "update", rule, "--when", "!endpoint.paused", "--then", "propose_next_time in=5s")
     told = cli.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
-    assert "It holds." in told
+    assert "The condition is true." in told
     assert f"propose_next_time of traffic-{job}" in told
     cli.json("rules", "update", rule, "--when", "endpoint.paused")
-    assert "It does not hold." in cli.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
+    assert "The condition is false." in cli.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
     assert "Deleted the rule" in cli.ok("rules", "delete", rule)
-    assert "There are no rules." in cli.ok("rules", "list", "--job", job)
+    assert "No rules yet." in cli.ok("rules", "list", "--job", job)
 
 
 @pytest.mark.parametrize(

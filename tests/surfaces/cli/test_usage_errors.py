@@ -24,7 +24,6 @@ WRONG = [
     "endpoints create --job used --name x --url https://example.com --every 1m --min 5m --max 1m",
     "endpoints create --job used --file nowhere.json",
     "endpoints pause --until 2h",
-    "endpoints pause used-1",
     "endpoints pause used-1 --job used --until 2h",
     "endpoints resume",
     "endpoints next used-1",

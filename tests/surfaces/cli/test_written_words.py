@@ -137,7 +137,7 @@ REFUSED = {
     "endpoints tighten t --every 20s --for 99999d": "--for must be a span longer than 0 and up to 1 year.",
     "endpoints tighten t --every 20s --for 0s": "--for must be a span longer than 0 and up to 1 year.",
     "endpoints run-now t --rank rule": (
-        "There is no option --rank here; there are --tenant, --key, --json, --server."
+        "Unknown option --rank; options are --tenant, --key, --json, --server."
     ),
     "rules create --job j --name r --endpoint t --when true --then 'propose_interval intervall=5m'": (
         "--then: interval is missing; --then: intervall is unknown here; known are interval, ttl, endpoint,"
@@ -171,7 +171,7 @@ REFUSED = {
         "A one-shot schedule needs a moment: either --at, such as 2030-01-31T09:00:00+01:00, or --in."
     ),
     "schedules create --user ada --agent helper --name n --prompt p --in 1500ms": (
-        "--in must be a span of whole seconds, and not '1500ms'."
+        "--in must be a duration of whole seconds, not '1500ms'."
     ),
     "rules create --job j --name n --when response.ok --then wake --escalate '99999d wake'": (
         "--escalate: after must be a span from 1 ms to 10 years."

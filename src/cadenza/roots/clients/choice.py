@@ -90,7 +90,7 @@ def choose_database(settings: Settings) -> Choice:
         return Choice(None, settings)
     if not path.exists():
         asked = f"the demo at {demo.address}, on {database_name(of_demo)}"
-        return Choice(None, of_demo, f"There is no database {path.absolute()}: this asks {asked}.")
+        return Choice(None, of_demo, f"Database {path.absolute()} not found: this asks {asked}.")
     if running_server(settings) is not None:
         return Choice(None, settings)
     asked = f"{demo_setting(settings)} asks the demo at {demo.address}"

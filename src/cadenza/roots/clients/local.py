@@ -7,18 +7,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope, Surface
 from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.operations.application import Application
-from cadenza.operations.table import BY_NAME
+from cadenza.operations.single_operation import find_operation
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.clients.choice import where_else
+from cadenza.roots.clients.command_dependencies import command_dependencies
 from cadenza.roots.clients.server_record import database_path, running_server
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.application import on_demand, open_application
 from cadenza.roots.wiring.stores import SQLITE, check_url, open_store
 
 ORIGIN = "cli"
@@ -56,12 +55,13 @@ class LocalClient:
         missing = missing_file(self._settings)
         if self._database is not None or missing is None:
             return await self.open()
-        if operation in BY_NAME and BY_NAME[operation].writes:
+        asked = find_operation(operation)
+        if asked is not None and asked.writes:
             opened = await self.open()
             self._note(f"Created the database {missing}.")
             return opened
         if self._nothing is None:
-            self._note(f"There is no database {missing}: {where_else(self._settings)}.")
+            self._note(f"Database {missing} not found: {where_else(self._settings)}.")
             empty = Path(self._stack.enter_context(TemporaryDirectory())) / missing.name
             settings = self._settings.model_copy(update={"database_url": f"{SQLITE}{empty}"})
             self._nothing = await self._stack.enter_async_context(_application(settings))
@@ -104,17 +104,11 @@ def _command_log(settings: Settings) -> Logger:
 async def _application(settings: Settings) -> AsyncIterator[Application]:
     """An application with the clock and the allowed targets of the server that runs on the database."""
     log, server = _command_log(settings), running_server(settings)
+    clock = SystemClock() if server is None else server.clock
     if server is not None:
         settings = server.applied_to(settings)
     async with (
         open_store(settings, ids=TimeOrderedIds(), log=log) as store,
-        open_application(
-            settings,
-            store=store,
-            clock=SystemClock() if server is None else server.clock,
-            log=log,
-            callables=CallableDispatcher(),
-            opened=on_demand,
-        ) as application,
+        AsyncExitStack() as stack,
     ):
-        yield application
+        yield Application(command_dependencies(settings, store, clock=clock, log=log, stack=stack))

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -22,15 +23,13 @@ from cadenza.domain.errors import (
 )
 from cadenza.operations.application import parse_command
 from cadenza.operations.operation import RANK_HEADER, USER_AGENT, AnyOperation, Route
-from cadenza.operations.table import BY_NAME
+from cadenza.operations.single_operation import find_operation
 from cadenza.roots.clients.choice import ServerAddress
 
 WITHOUT_BODY = frozenset({"GET", "DELETE"})
 TIMEOUT = aiohttp.ClientTimeout(total=600, sock_connect=10)
 PLACE = re.compile(r"{(\w+)}")
 A_ROUTE = re.compile(r"`([A-Z]+ /[^`]*)`")
-NAMES = {str(one.route): one.name for one in BY_NAME.values() if one.route is not None}
-"""The operations by their routes, by which a server names them."""
 OK, NO_KEY, SERVER_ERROR = range(200, 300), 401, 500
 ERRORS: dict[int, type[CadenzaError]] = {
     NO_KEY: NotAllowed,
@@ -50,7 +49,7 @@ class RemoteClient:
 
     async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """The operation's view as JSON values."""
-        asked = BY_NAME.get(operation)
+        asked = find_operation(operation)
         if asked is None or asked.route is None:
             raise InvalidRequest(
                 "Only the machine with the database does this: there, --server '' asks it.", "--server"
@@ -133,7 +132,15 @@ def _faults(errors: Any) -> list[Fault]:
 
 
 def _with_operations(sentence: str) -> str:
-    return A_ROUTE.sub(lambda found: f"`{NAMES.get(found[1], found[1])}`", sentence)
+    """The sentence with the names of operations, which a server names by their routes."""
+    return A_ROUTE.sub(lambda found: f"`{_names().get(found[1], found[1])}`", sentence)
+
+
+@cache
+def _names() -> dict[str, str]:
+    from cadenza.operations.table import OPERATIONS  # It imports every operation.
+
+    return {str(one.route): one.name for one in OPERATIONS if one.route is not None}
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim
-from cadenza.domain.scheduling.target import HTTP, PROMPT
+from cadenza.domain.scheduling.target import HEARTBEAT, HTTP, PROMPT
 from cadenza.domain.validation import Duration, check_text
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
@@ -246,7 +246,7 @@ class Cadenza:
 
     def _beside_functions(self) -> tuple[str, ...]:
         if self._worker:
-            return (HTTP, PROMPT)
+            return (HTTP, PROMPT, HEARTBEAT)
         return (HTTP,) if self._declarations.include_http else ()
 
     def _context(self, claim: Claim) -> RunContext:

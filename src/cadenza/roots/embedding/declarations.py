@@ -65,7 +65,7 @@ class Declarations:
     def check(self, endpoint: Endpoint, *, remedy: str = "give this one another id") -> None:
         """Refuse an endpoint that cannot be declared; of one that there is already, say the remedy."""
         if not isinstance(endpoint, Endpoint):
-            raise InvalidRequest(f"`add` takes an Endpoint, and not {quoted(endpoint)}.", "endpoint")
+            raise InvalidRequest(f"`add` takes an Endpoint, not {quoted(endpoint)}.", "endpoint")
         check_id("id", endpoint.id)
         check_id("job_id", endpoint.job_id)
         with commands_in_refusals():

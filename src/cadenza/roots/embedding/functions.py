@@ -69,7 +69,7 @@ def interval_ms(span: Duration | None, parts: IntervalParts) -> int:
     except (InvalidRequest, TypeError, ValueError, OverflowError):
         given = ", ".join(f"{unit}={quantity!r:.40}" for unit, quantity in parts.items())
         raise InvalidRequest(
-            f"every({given}) is no interval: its parts are numbers, and together from 1ms to 10 years.",
+            f"every({given}) is not an interval: use numbers, in total from 1ms to 10 years.",
             min(parts),
         ) from None
 
@@ -77,10 +77,10 @@ def interval_ms(span: Duration | None, parts: IntervalParts) -> int:
 def endpoint_for(function: Callable[..., Any], baseline: Baseline, options: Options) -> Endpoint:
     """The endpoint of a function."""
     if not callable(function):
-        raise InvalidRequest("Only functions can be declared, and what else can be called.", "function")
+        raise InvalidRequest("Only functions and other callables can be declared.", "function")
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
-        raise InvalidRequest(f"There is no option {quoted(min(unknown))} here.", min(unknown))
+        raise InvalidRequest(f"Unknown option {quoted(min(unknown))}.", min(unknown))
     name = _name(options.get("name", getattr(function, "__name__", None)))
     if "description" in options:
         check_text("description", options["description"])
@@ -103,7 +103,7 @@ def _name(name: object) -> str:
         raise InvalidRequest("This has no name of its own: give it one, with name=...", "name")
     if not isinstance(name, str) or not fullmatch(AN_ID, name):
         raise InvalidRequest(
-            f"{quoted(name)} is no name for a function here: give it another with name=,"
+            f"{quoted(name)} is not a valid function name: give another one with name=,"
             f" of {text_in_words(AN_ID)}.",
             "name",
         )
@@ -131,7 +131,7 @@ def _policy(options: Options) -> Policy:
 def check_flag(field: str, given: object) -> bool:
     """Refuse what is neither True nor False: of texts, every one that says something would count as true."""
     if not isinstance(given, bool):
-        raise InvalidRequest(f"{field} must be True or False, and not {quoted(given)}.", field)
+        raise InvalidRequest(f"{field} must be True or False, not {quoted(given)}.", field)
     return given
 
 

@@ -13,7 +13,7 @@ from cadenza.operations.agents.agent_tools import AgentTools
 from cadenza.operations.application import Application
 from cadenza.operations.context import Dependencies
 from cadenza.ports.agents import AgentRuntime
-from cadenza.roots.settings import Settings
+from cadenza.roots.settings import Settings, allowed_models
 from cadenza.roots.wiring.extras import LLM, missing
 
 if TYPE_CHECKING:  # Its library takes seconds to import.
@@ -50,14 +50,8 @@ def runtime(settings: Settings) -> AgentRuntime:
         offline=OfflineAgent(),
         open_llm=partial(llm_agent, settings),
         default_model=settings.llm_model,
-        allowed=models(settings),
+        allowed=allowed_models(settings),
     )
-
-
-def models(settings: Settings) -> frozenset[str]:
-    """The models that agents may have."""
-    default_model = [] if settings.llm_model is None else [settings.llm_model]
-    return frozenset([*default_model, *settings.llm_models])
 
 
 def llm_agent(settings: Settings) -> AgentRuntime:

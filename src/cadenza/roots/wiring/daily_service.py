@@ -48,7 +48,7 @@ class MissingTarget:
         """Fail."""
         if not self._told:
             self._told = True
-            self._log.warning("daily users are due, and CADENZA_DAILY_TARGET does not say what is done")
+            self._log.warning("daily users are due, but CADENZA_DAILY_TARGET is not set")
         return DailyRunResult("no daily target is set", ErrorClass.UNKNOWN)
 
 

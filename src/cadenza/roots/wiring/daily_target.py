@@ -130,4 +130,4 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def _wrong(message: str) -> InvalidRequest:
-    return InvalidRequest(f"CADENZA_DAILY_TARGET is wrong: {message}", "daily_target")
+    return InvalidRequest(f"CADENZA_DAILY_TARGET is invalid: {message}", "daily_target")

@@ -26,5 +26,7 @@ def http_settings(settings: Settings) -> HttpSettings:
     try:
         SsrfGuard(allow_private=http.allow_private, allow=http.allow)
     except InvalidRequest as problem:
-        raise InvalidRequest(f"CADENZA_ALLOW_TARGETS is wrong: {problem.message}", "allow_targets") from None
+        raise InvalidRequest(
+            f"CADENZA_ALLOW_TARGETS is invalid: {problem.message}", "allow_targets"
+        ) from None
     return http

@@ -7,7 +7,7 @@ from cadenza.adapters.clock import PausingClock, SystemClock
 from cadenza.adapters.stores.postgres.engines.profile import profile_of
 from cadenza.adapters.stores.sql.store import SqlStore
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.target import HTTP, PROMPT
+from cadenza.domain.scheduling.target import HEARTBEAT, HTTP, PROMPT
 from cadenza.engine.idle import IdleGate
 from cadenza.engine.supervision import Part
 from cadenza.ports.telemetry import JOB
@@ -51,7 +51,7 @@ def idle_parts(settings: Settings, context: ProcessContext) -> list[Part]:
     assert isinstance(context.store, SqlStore)
     assert isinstance(context.store.database, PostgresPool)
     work = WorkOfProcess(
-        can_run=(HTTP, PROMPT),
+        can_run=(HTTP, PROMPT, HEARTBEAT),
         plans=settings.planner,
         sends_alerts=settings.alert_url is not None,
         daily_window=timedelta(minutes=settings.window_minutes) if settings.daily else None,

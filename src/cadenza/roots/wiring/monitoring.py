@@ -92,7 +92,7 @@ class ProcessMonitoring:
         try:
             sender = WebhookSender(http, self._clock, url=url, form=settings.alert_format, signing=signing)
         except InvalidRequest as problem:
-            raise InvalidRequest(f"CADENZA_ALERT_URL is wrong: {problem.message}", "alert_url") from None
+            raise InvalidRequest(f"CADENZA_ALERT_URL is invalid: {problem.message}", "alert_url") from None
         await stack.enter_async_context(http)
         return sender
 

@@ -25,8 +25,9 @@ async def open_secrets(settings: Settings, store: Store | None = None) -> AsyncI
     """
     async with AsyncExitStack() as stack:
         if isinstance(store, SqlStore):
-            sealed = SqlSealed(store.database)
-        elif settings.database_url.startswith(SQLITE):
+            yield secrets_in(settings, store)
+            return
+        if settings.database_url.startswith(SQLITE):
             from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 
             file = open_file(settings)
@@ -39,6 +40,11 @@ async def open_secrets(settings: Settings, store: Store | None = None) -> AsyncI
         yield StoredSecrets(sealed, secret_keys(settings))
 
 
+def secrets_in(settings: Settings, store: SqlStore) -> StoredSecrets:
+    """The secrets in the database of a store."""
+    return StoredSecrets(SqlSealed(store.database), secret_keys(settings))
+
+
 def target_secrets(settings: Settings, stored: StoredSecrets) -> SecretsByKind:
     """The secrets that targets may refer to: `env:NAME` and `secret:NAME`."""
     return SecretsByKind(env=environment_secrets(settings), secret=stored)
@@ -49,7 +55,7 @@ def environment_secrets(settings: Settings) -> EnvironmentSecrets:
     try:
         return EnvironmentSecrets(allowed=settings.secret_env)
     except InvalidRequest as problem:
-        raise InvalidRequest(f"CADENZA_SECRET_ENV is wrong: {problem.message}", "secret_env") from None
+        raise InvalidRequest(f"CADENZA_SECRET_ENV is invalid: {problem.message}", "secret_env") from None
 
 
 def secret_keys(settings: Settings) -> KeySource:
@@ -59,7 +65,7 @@ def secret_keys(settings: Settings) -> KeySource:
         try:
             return ConfiguredKeys(current.get_secret_value(), older.get_secret_value() if older else "")
         except InvalidRequest as problem:
-            message = f"CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong: {problem.message}"
+            message = f"CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is invalid: {problem.message}"
             raise InvalidRequest(message, "secret_key") from None
     if older is not None and older.get_secret_value().strip():
         raise InvalidRequest("CADENZA_SECRET_KEY_OLD needs CADENZA_SECRET_KEY beside it.", "secret_key_old")

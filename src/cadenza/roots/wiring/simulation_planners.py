@@ -56,7 +56,7 @@ async def learning(store: Store) -> Sequence[Planner]:
 
     found = [one for one in planner.planners(Settings(llm_model=None), store) if one.name == LEARNED]
     if not found:
-        raise Unavailable("There is no learning planner here.")
+        raise Unavailable("Learning planner not available here.")
     return found
 
 

@@ -70,7 +70,7 @@ async def _sqlite(settings: Settings, ids: Ids, log: Logger) -> AsyncIterator[St
 
     migrated = await migrate(settings.database_url)
     for table, rows in migrated.deleted.items():
-        log.warning("the migration deleted rows that belonged to nothing any more", table=table, rows=rows)
+        log.warning("the migration deleted rows without a parent row", table=table, rows=rows)
     file = open_file(settings)
     if is_open_to_others(file.path):
         log.warning("other users of this machine may read the database; run chmod 600", path=f"{file.path}*")

@@ -9,10 +9,10 @@ from functools import partial
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.clock import SystemClock, SystemStopwatch
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.dispatch.by_target import DispatcherByTarget
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget, HeartbeatDispatcher
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.null import NoTelemetry
-from cadenza.domain.scheduling.target import CALLABLE, HTTP, PROMPT
+from cadenza.domain.scheduling.target import CALLABLE, HEARTBEAT, HTTP, PROMPT
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.idle import IdleGate
 from cadenza.engine.retention import RetentionLoop
@@ -45,7 +45,7 @@ class ProcessContext:
     clock: Clock
     log: Logger
     callables: CallableDispatcher
-    beside_functions: Callable[[], Collection[str]] = lambda: (HTTP, PROMPT)
+    beside_functions: Callable[[], Collection[str]] = lambda: (HTTP, PROMPT, HEARTBEAT)
     """What it runs beside the functions that are registered with it."""
     telemetry: Telemetry = field(default_factory=NoTelemetry)
     alerts: EndpointAlerts | None = None
@@ -110,7 +110,10 @@ async def open_loop_factory(
         )
         executor = Executor(
             dispatcher=DispatcherByTarget(
-                http=http, callables=context.callables, prompts=_prompt_dispatcher(settings, context, stored)
+                http=http,
+                callables=context.callables,
+                prompts=_prompt_dispatcher(settings, context, stored),
+                heartbeats=HeartbeatDispatcher(context.store.heartbeats),
             ),
             quota=CountedQuota(context.store.tenants, context.clock, context.telemetry),
             clock=context.clock,

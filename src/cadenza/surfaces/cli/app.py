@@ -21,7 +21,7 @@ from cadenza.surfaces.cli.commands.maintenance import (
 from cadenza.surfaces.cli.commands.move import add_move
 from cadenza.surfaces.cli.commands.overview import Overview
 from cadenza.surfaces.cli.commands.sim import sim_app
-from cadenza.surfaces.cli.connection import CliOptions, Key, Server, Tenant
+from cadenza.surfaces.cli.connection import CliOptions, Key, Server, Tenant, options_last
 from cadenza.surfaces.cli.exits import Exit, exit_code
 from cadenza.surfaces.cli.groups import add_groups
 from cadenza.surfaces.cli.launchers import Launchers
@@ -70,24 +70,24 @@ def _add_roles(app: App, launchers: Launchers) -> None:
 
     @app.command(help_epilogue="Example: cadenza up --demo")
     def up(*, demo: Demo = False, speed: Speed = 1.0) -> int:
-        """Start everything in one process, and serve until stopped."""
+        """Start everything in one process, and run until stopped."""
         if speed != 1 and not demo:
             raise InvalidRequest("--speed goes with --demo: only the demo has a clock of its own.", "--speed")
         return launchers.up(demo=demo, speed=speed)
 
     @app.command(help_epilogue="Example: CADENZA_PORT=8700 cadenza api")
     def api() -> int:
-        """Serve the API until it is stopped; on PostgreSQL, any number may run."""
+        """Serve the API until stopped. On PostgreSQL, any number may run."""
         return launchers.api()
 
     @app.command(help_epilogue="Example: CADENZA_DATABASE_URL=postgresql://localhost/cadenza cadenza worker")
     def worker() -> int:
-        """Run one worker until it is stopped; on PostgreSQL, any number may run."""
+        """Run one worker until stopped. On PostgreSQL, any number may run."""
         return launchers.worker()
 
     @app.command(help_epilogue="Example: CADENZA_DATABASE_URL=postgresql://localhost/cadenza cadenza planner")
     def planner() -> int:
-        """Run the planners until they are stopped; of several processes, one acts at a time."""
+        """Run the planners until stopped. Of several processes, one is active at a time."""
         return launchers.planner()
 
     alone = app["daily"]
@@ -109,7 +109,7 @@ def _add_maintenance(app: App, launchers: Launchers) -> None:
 
     @app.command(help_epilogue="Example: cadenza migrate --json")
     def migrate(*, json: Json = False) -> int:
-        """Bring the tables of the database up to date."""
+        """Migrate the database tables to the current version."""
         return show_migration(launchers.migrate(), as_json=json)
 
     @app.command(help_epilogue="Example: cadenza doctor")
@@ -119,23 +119,24 @@ def _add_maintenance(app: App, launchers: Launchers) -> None:
 
     @app.command(help_epilogue="Example: cadenza backup cadenza-backup.db")
     def backup(path: BackupFile, /, *, overwrite: Overwrite = False, json: Json = False) -> int:
-        """Write a sound copy of the SQLite file, also while it is used."""
+        """Write a consistent backup of the SQLite file, also while it is in use."""
         return show_backup(lambda: launchers.backup(path, overwrite=overwrite), as_json=json)
 
     @app.command(help_epilogue="Example: cadenza restore cadenza-backup.db")
     def restore(path: BackupFile, /, *, json: Json = False) -> int:
-        """Put a backup in the place of the SQLite file, also while it is used; what was there is kept."""
+        """Restore a backup of the SQLite file, also while it is in use. The previous file is kept."""
         return show_restoration(lambda: launchers.restore(path), as_json=json)
 
     @app.command(help_epilogue="Example: cadenza bench --seconds 5 --json")
     def bench(*, seconds: Seconds = 5.0, json: Json = False) -> int:
-        """Measure what this machine does in a second, on a temporary SQLite file."""
+        """Measure cycles per second of this machine, on a temporary SQLite file."""
         return show_benchmark(launchers.bench, seconds, as_json=json)
 
 
 def run(launchers: Launchers, arguments: Sequence[str]) -> int:
     """Carry out one command line; its exit code. An error prints one sentence, never a traceback."""
     try:
+        arguments = options_last(arguments)
         return _carry_out(build(launchers, arguments), arguments)
     except KeyboardInterrupt:
         return _report("Interrupted", Exit.INTERRUPTED)

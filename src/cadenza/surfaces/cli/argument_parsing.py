@@ -21,7 +21,10 @@ from cadenza.domain.validation import (
 )
 
 NONE = "none"
-A_MOMENT = "a span such as 2h, or a moment such as 2030-01-31T12:00:00Z"
+A_MOMENT = "a duration such as 2h, or a time such as 2030-01-31T12:00:00Z"
+A_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+UNTIL_RESUMED = "9999-01-01T00:00:00Z"
+"""The end of a pause that lasts until somebody resumes it."""
 SECOND_MS, MINUTE_MS = 1_000, 60_000
 LONGEST_FILE = 1024 * 1024
 
@@ -35,7 +38,7 @@ def seconds(option: str, span: str) -> int:
     """A span in whole seconds."""
     count, rest = divmod(read_duration_ms(option, span), SECOND_MS)
     if rest:
-        raise InvalidRequest(f"{option} must be a span of whole seconds, and not {quoted(span)}.", option)
+        raise InvalidRequest(f"{option} must be a duration of whole seconds, not {quoted(span)}.", option)
     return count
 
 
@@ -51,6 +54,14 @@ def later(option: str, word: str, now: Callable[[], datetime]) -> str:
         if _is_span(word)
         else _moment(option, word)
     )
+
+
+def pause_end(option: str, word: str, now: Callable[[], datetime]) -> str:
+    """The end of a pause on the wire: a moment, a span from now, a date (midnight UTC), or `resumed`."""
+    word = word.strip()
+    if word.lower() == "resumed":
+        return UNTIL_RESUMED
+    return later(option, f"{word}T00:00:00Z" if A_DATE.fullmatch(word) else word, now)
 
 
 def earlier(option: str, word: str, now: Callable[[], datetime]) -> str:
@@ -70,9 +81,9 @@ def _moment(option: str, word: str) -> str:
     try:
         moment = datetime.fromisoformat(word)
     except ValueError:
-        raise InvalidRequest(f"{option} must be {A_MOMENT}, and not {quoted(word)}.", option) from None
+        raise InvalidRequest(f"{option} must be {A_MOMENT}, not {quoted(word)}.", option) from None
     if moment.utcoffset() is None:
-        raise InvalidRequest(f"{option} must say its offset, such as Z for UTC.", option)
+        raise InvalidRequest(f"{option} needs an offset, such as Z for UTC.", option)
     return iso(moment)
 
 
@@ -82,7 +93,7 @@ def pairs(option: str, words: Iterable[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise InvalidRequest(f"{option} takes NAME=VALUE, and not {quoted(word)}.", option)
+            raise InvalidRequest(f"{option} takes NAME=VALUE, not {quoted(word)}.", option)
         found[name] = value
     return found
 
@@ -119,7 +130,7 @@ def document(option: str, name: str) -> dict[str, Any]:
             f"{option}: {quoted(name)} cannot be read: {unreadable_json(problem)}.", option
         ) from None
     if not isinstance(found, Mapping):
-        raise InvalidRequest(f"{option}: {quoted(name)} holds no JSON object.", option)
+        raise InvalidRequest(f"{option}: {quoted(name)} is not a JSON object.", option)
     return dict(found)
 
 
@@ -132,7 +143,7 @@ def file_text(option: str, name: str, *, longest: int = LONGEST_FILE) -> str:
             with Path(name).open(encoding="utf-8") as file:
                 found = file.read(longest + 1)
     except (OSError, UnicodeError, ValueError, AttributeError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else "it is not a text in UTF-8"
+        why = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
         raise InvalidRequest(f"{option}: {quoted(name)} cannot be read: {why}.", option) from None
     if len(found) > longest:
         raise InvalidRequest(f"{option}: {quoted(name)} is longer than {longest:,} characters.", option)

@@ -1,6 +1,6 @@
 """Options that all commands share: the server or database, the tenant, and JSON output."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
@@ -37,6 +37,26 @@ class CliOptions:
 
 
 AS_CONFIGURED = CliOptions()
+WITH_VALUE = frozenset({"--server", "--key", "--tenant"})
+
+
+def options_last(words: Sequence[str]) -> list[str]:
+    """A command line with the shared options that stand before the command moved to its end.
+
+    A command that takes arguments as they are, behind `--`, gets them before it.
+    """
+    begin = 0
+    while begin < len(words):
+        name, equals, _ = words[begin].partition("=")
+        if name in WITH_VALUE and (equals or begin + 1 < len(words)):
+            begin += 1 if equals else 2
+        elif words[begin] == "--json":
+            begin += 1
+        else:
+            break
+    moved, rest = words[:begin], words[begin:]
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *moved, *rest[end:]] if rest else list(words)
 
 
 class OperationClient(Protocol):

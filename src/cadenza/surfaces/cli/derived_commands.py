@@ -33,9 +33,9 @@ class DerivedCommand:
     def build(self, answer: Answer) -> Callable[..., int]:
         """The function that cyclopts reads; `answer` takes a connection, a request and what to print."""
         from cadenza.operations.fields import Paged
-        from cadenza.operations.table import BY_NAME
+        from cadenza.operations.single_operation import get_operation
 
-        operation = BY_NAME[self.operation]
+        operation = get_operation(self.operation)
         fields = self._fields(operation.route.path if operation.route else "")
         paged = issubclass(operation.command, Paged)
         parameters = _parameters(fields, paged=paged, ranked=operation.ranked)

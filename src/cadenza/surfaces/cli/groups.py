@@ -25,28 +25,28 @@ class Group(NamedTuple):
 
 
 GROUPS = {
-    "jobs": Group("Named groups of endpoints that are switched together.", (("jobs", "Jobs"),)),
+    "jobs": Group("Named groups of endpoints that are paused and resumed together.", (("jobs", "Jobs"),)),
     "endpoints": Group(
-        "Schedulable things: what to do, and when.",
+        "What runs, and when: targets with a schedule.",
         (("endpoints", "Endpoints"), ("steering", "SteeringCommands"), ("endpoints", "EndpointReports")),
     ),
-    "runs": Group("What happened, newest first.", (("runs", "Runs"),)),
-    "hints": Group("Advice with an expiry and a reason.", (("runs", "Hints"),)),
-    "rules": Group("What owners want done, and when.", (("planning", "Rules"),)),
-    "analyses": Group("What planners thought and did, and what it cost.", (("planning", "Analyses"),)),
-    "schedules": Group("What users and their agents have planned.", (("agents", "Schedules"),)),
+    "runs": Group("Results of runs, newest first.", (("runs", "Runs"),)),
+    "hints": Group(
+        "Temporary changes of an interval or of the next run, with a reason.", (("runs", "Hints"),)
+    ),
+    "rules": Group("Conditions on runs, and the steering they trigger.", (("planning", "Rules"),)),
+    "analyses": Group("Planner evaluations, their calls and their cost.", (("planning", "Analyses"),)),
+    "schedules": Group("Schedules of users and their agents.", (("agents", "Schedules"),)),
     "users": Group("Users of agents.", (("agents", "Users"),)),
     "agents": Group("Conversational agents.", (("agents", "Agents"),)),
     "daily": Group(
-        "Daily users; alone, it serves them until stopped.",
+        "Daily users. Without a subcommand: run the daily process.",
         (("daily", "Daily"), ("daily", "DailyReports")),
     ),
     "keys": Group("API keys.", (("access", "Keys"),)),
-    "secrets": Group("Secrets for targets: written and named, never shown.", (("access", "Secrets"),)),
-    "audit": Group("Who changed, steered or logged in, and what differed.", (("access", "Audit"),)),
-    "tenants": Group(
-        "Owners, and what they may have and spend: on the database itself.", (("access", "Tenants"),)
-    ),
+    "secrets": Group("Secrets for targets. Values are never shown.", (("access", "Secrets"),)),
+    "audit": Group("Who changed, steered or logged in, with the difference.", (("access", "Audit"),)),
+    "tenants": Group("Tenants and their limits. Works on the database only.", (("access", "Tenants"),)),
 }
 
 

@@ -36,12 +36,12 @@ async def find_one(client: OperationClient, resource: Resource, word: str) -> An
             pass
     named = [thing async for thing in _all(client, resource) if thing["name"] == word]
     if not named:
-        raise NotFound(f"There is no {resource.word} {quoted(word)}.")
+        raise NotFound(f"{resource.word.capitalize()} not found: {quoted(word)}.")
     if len(named) > 1:
         ids = ", ".join(thing["id"] for thing in named[:MOST_NAMED])
         more = ", …" if len(named) > MOST_NAMED else ""
         raise InvalidRequest(
-            f"{len(named)} {resource.word}s are named {quoted(word)}: {ids}{more}; take an id."
+            f"{len(named)} {resource.word}s are named {quoted(word)}: {ids}{more}; use an id."
         )
     return named[0]
 

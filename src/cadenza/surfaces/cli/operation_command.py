@@ -13,12 +13,12 @@ from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.output.stdout import write_json
 
 if TYPE_CHECKING:  # Rich is for people, and for those who ask for a table.
-    from rich.console import RenderableType
+    from cadenza.surfaces.cli.output.formatting import Part
 
 Answer = TypeVar("Answer")
 Method = TypeVar("Method", bound=Callable[..., Any])
 Request = Callable[[OperationClient], Awaitable[Any]]
-Renderer = Callable[[Any], "Iterable[RenderableType]"]
+Renderer = Callable[[Any], "Iterable[Part]"]
 EXAMPLE = "__example__"
 OPERATION = "__operation__"
 
@@ -73,7 +73,7 @@ class Commands:
         return asyncio.run(connected_request())
 
 
-def _view(operation: str, words: Mapping[str, Any], found: Any) -> "Iterable[RenderableType]":
+def _view(operation: str, words: Mapping[str, Any], found: Any) -> "Iterable[Part]":
     from cadenza.surfaces.cli.output.views import view_of
 
     return view_of(operation, words, found)

@@ -43,7 +43,7 @@ File = Annotated[
     str | None,
     Parameter(help="A JSON file with everything, as the API takes it; - is standard input; options win."),
 ]
-WithDays = Annotated[bool, Parameter(help="Forget the verdicts of past days, too.")]
+WithDays = Annotated[bool, Parameter(help="Delete the results of past days, too.")]
 
 
 class FieldParameter(NamedTuple):

@@ -29,11 +29,11 @@ def usage_sentence(error: CycloptsError) -> str:
         case CoercionError():
             return _coercion(error)
         case UnusedCliTokensError(unused_tokens=[token, *_]):
-            return f"{quoted(token)} is one argument too many."
+            return f"Unexpected argument: {quoted(token)}."
         case RepeatArgumentError(token=token):
             return f"{token.keyword} is given more than once."
         case _:
-            return "This command line cannot be read; --help shows how it is written."
+            return "Invalid command line; see --help."
 
 
 def _unknown(error: UnknownCommandError | UnknownOptionError) -> str:
@@ -41,10 +41,10 @@ def _unknown(error: UnknownCommandError | UnknownOptionError) -> str:
         option = error.token.keyword or error.token.value
         taken = (name for one in error.argument_collection if one.parse for name in one.names)
         names = {name for name in taken if name.startswith("--")}
-        return f"There is no option {option[:60]} here; there are {nearest_first(option, sorted(names))}."
+        return f"Unknown option {option[:60]}; options are {nearest_first(option, sorted(names))}."
     (word, *_), commands = error.unused_tokens or [""], error.app or ()
     known = [name for name in commands if not name.startswith("-")]
-    return f"There is no command {quoted(word)}; there are {nearest_first(word, known)}."
+    return f"Unknown command {quoted(word)}; commands are {nearest_first(word, known)}."
 
 
 def _missing(error: MissingArgumentError) -> str:
@@ -59,8 +59,8 @@ def _coercion(error: CoercionError) -> str:
     token, argument = error.token, error.argument
     name = (token.keyword if token else None) or (argument.name if argument else "An argument")
     if error.msg is not None:
-        return f"{name} is wrong: {str(error.msg).removesuffix('.')}."
-    given = "" if token is None else f", and not {quoted(token.value)}"
+        return f"{name} is invalid: {str(error.msg).removesuffix('.')}."
+    given = "" if token is None else f", not {quoted(token.value)}"
     return f"{name} must be {_type_in_words(error.target_type)}{given}."
 
 

@@ -89,7 +89,7 @@ class LoginLinks(Commands):
 
     @example("--scope read")
     def login(self, *, scope: LinkScopes = ("admin",), connection: CliOptions = AS_CONFIGURED) -> int:
-        """Print a link that logs a browser in to the dashboard, once, within an hour."""
+        """Print a one-time link that logs a browser in to the dashboard, valid for an hour."""
         connection = replace(connection, served=True)
 
         async def request(client: OperationClient) -> Any:

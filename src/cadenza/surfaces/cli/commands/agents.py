@@ -47,17 +47,17 @@ class Users(Commands):
 
     @example("ada --timezone Europe/Berlin")
     def put(self, user: AUser, /, *, timezone: Zone = None, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Keep a user, new or changed."""
+        """Create or change a user."""
         return self.ask(connection, "put_user", {"user_id": user, "timezone": timezone})
 
     @example("ada --for 10m")
     def token(self, user: AUser, /, *, for_: Lasts = "1h", connection: CliOptions = AS_CONFIGURED) -> int:
-        """Make a token that speaks for this user alone. It is shown only now."""
+        """Create a token for this user only. It is shown only once."""
         return self.ask(
             connection, "create_user_token", {"user_id": user, "ttl_seconds": seconds("--for", for_)}
         )
 
-    delete = DerivedCommand("delete_user", "ada", about="Delete a user with everything that is theirs.")
+    delete = DerivedCommand("delete_user", "ada", about="Delete a user and all data of the user.")
 
 
 class Agents(Commands):
@@ -77,7 +77,7 @@ class Agents(Commands):
         model: Model = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Keep an agent, new or changed; without a model anywhere, it works offline."""
+        """Create or change an agent. Without a model it works offline."""
         given = {"agent_id": agent, "name": name, "instructions": instructions, "model": model}
         return self.ask(connection, "put_agent", given)
 
@@ -91,7 +91,7 @@ class Agents(Commands):
         user: UserOption,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Say something to an agent in the name of a user, and read its answer."""
+        """Send a message to an agent on behalf of a user, and print its answer."""
         return self.ask(connection, "send_message", {"agent_id": agent, "user_id": user, "text": text})
 
     delete = DerivedCommand(

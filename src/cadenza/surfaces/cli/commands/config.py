@@ -15,7 +15,7 @@ from cadenza.surfaces.cli.output.stdout import write, write_json
 from cadenza.surfaces.cli.parameters import AtRank
 
 if TYPE_CHECKING:  # Rich costs time.
-    from rich.console import RenderableType
+    from cadenza.surfaces.cli.output.formatting import Part
 
 LARGEST = 8 * 1024 * 1024
 FileOption = Annotated[
@@ -45,7 +45,7 @@ class Config(Commands):
         rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Bring jobs and endpoints to what a file says, in one commit."""
+        """Apply a file of jobs and endpoints, in one commit."""
         from cadenza.operations.config.file import ConfigFile
 
         config = ConfigFile(file_text("--file", file, longest=LARGEST))
@@ -62,7 +62,7 @@ class Config(Commands):
 
     @example()
     def export(self, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Write down everything as a file that cadenza apply takes; secrets stand in it as references."""
+        """Export everything as a file for cadenza apply. Secrets are exported as references."""
         found = self.fetch(connection, lambda client: client.ask("export_config", {}))
         if connection.json:
             write_json(found)
@@ -73,7 +73,7 @@ class Config(Commands):
         return Exit.DONE
 
 
-def _differences(view: Any) -> "Iterable[RenderableType]":
+def _differences(view: Any) -> "Iterable[Part]":
     from cadenza.surfaces.cli.output.formatting import text
 
     for one in view["changes"]:
@@ -81,11 +81,11 @@ def _differences(view: Any) -> "Iterable[RenderableType]":
         for field in one["fields"]:
             yield text(f"    {field['field']}: {_word(field['before'])} → {_word(field['after'])}")
     counts = ", ".join(f"{action} {count}" for action, count in view["counts"].items() if count)
-    done = "Applied" if view["applied"] else "Not applied, only tried"
+    done = "Applied" if view["applied"] else "Dry run, no changes made"
     yield text(f"{done}: {counts or 'nothing'}.")
 
 
 def _word(value: Any) -> str:
     import json
 
-    return "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return "no data" if value is None else json.dumps(value, ensure_ascii=False)

@@ -32,14 +32,14 @@ class Daily(Commands):
 
     @example("ada --due 07:30")
     def put(self, user: AUser, /, *, due: Due, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Serve a user daily, or at another time."""
+        """Add a daily user, or change the due time."""
         return self.ask(connection, "put_daily_user", {"user_id": user, "due_time": due})
 
     @example("ada")
     def show(
         self, user: AUser, /, *, paging: Paging = FIRST_PAGE, connection: CliOptions = AS_CONFIGURED
     ) -> int:
-        """Show a daily user, and what became of past days."""
+        """Show a daily user and past results."""
 
         async def request(client: OperationClient) -> dict[str, Any]:
             found = await client.ask("get_daily_user", {"user_id": user})
@@ -51,7 +51,7 @@ class Daily(Commands):
     def days(
         self, date: ADate, /, *, paging: Paging = FIRST_PAGE, connection: CliOptions = AS_CONFIGURED
     ) -> int:
-        """Show what became of a day: how many verdicts are which, and whose."""
+        """Show the results of a date: counts and users."""
 
         async def request(client: OperationClient) -> dict[str, Any]:
             first = await client.ask("get_day", {"date": date, "limit": 1})
@@ -62,15 +62,13 @@ class Daily(Commands):
 
     @example("users.csv")
     def import_(self, file: ImportFile, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Serve all users of a file daily; if a line is wrong, nothing of the file is taken."""
+        """Add the daily users of a file. If one line is invalid, nothing is imported."""
         from cadenza.surfaces.cli.commands.daily_import import import_users, open_lines
 
         with open_lines(file) as lines:
             return self.answer(connection, lambda client: import_users(client, lines), "put_daily_users")
 
-    delete = DerivedCommand(
-        "delete_daily_user", "ada", options=("with_days",), about="Serve a user daily no more."
-    )
+    delete = DerivedCommand("delete_daily_user", "ada", options=("with_days",), about="Remove a daily user.")
 
 
 async def _days_of(client: OperationClient, user: str, paging: Paging) -> dict[str, Any]:
@@ -88,12 +86,12 @@ class DailyReports(Commands):
 
     @example()
     def windows(self, date: ADay = None, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Show how a day's windows fill: verdicts by due time, and who still waits."""
+        """Show the windows of a date: results by due time, and pending users."""
         return self.ask(connection, "get_windows", present(date=date))
 
     @example("--days 7")
     def history(self, *, days: Days = 30, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Show how the last days went."""
+        """Show the results of the last days."""
         return self.ask(connection, "get_history", {"days": days})
 
     @example()
@@ -105,7 +103,7 @@ class DailyReports(Commands):
         paging: Paging = FIRST_PAGE,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """List users who were not served on a day, by due time."""
+        """List users who were missed on a date (UTC), by due time."""
         return self.answer(
             connection,
             lambda client: fetch_pages(client, "list_misses", present(date=date), paging=paging),

@@ -111,10 +111,10 @@ def _checked(lines: FileLines) -> int:
                 if count % AT_ONCE == 0:
                     progress(count)
     if wrong > len(faults):
-        faults.append(Fault("and", f"{wrong - len(faults):,} more lines are wrong."))
+        faults.append(Fault("and", f"{wrong - len(faults):,} more invalid lines."))
     if faults:
-        first = f"Nothing was taken: {faults[0].field}: {faults[0].message}"
-        raise InvalidRequest(first, "file", [*faults, Fault("nothing was taken", "mend these lines.")])
+        first = f"Nothing was imported: {faults[0].field}: {faults[0].message}"
+        raise InvalidRequest(first, "file", [*faults, Fault("nothing was imported", "correct these lines.")])
     return count
 
 
@@ -161,7 +161,7 @@ def _from_csv(text: str, number: int) -> dict[str, Any] | None:
     if number == 1 and tuple(cells) == FIELDS:
         return None
     if len(cells) != len(FIELDS):
-        raise InvalidLine(f"it has {len(cells)} columns; user_id,due_time are wanted.")
+        raise InvalidLine(f"it has {len(cells)} columns; expected user_id,due_time.")
     return dict(zip(FIELDS, cells, strict=True))
 
 

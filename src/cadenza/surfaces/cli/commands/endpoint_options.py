@@ -13,9 +13,9 @@ from cadenza.surfaces.cli.argument_parsing import body, bound, later, pairs, who
 from cadenza.surfaces.cli.parameters import Description, Labels, Name
 from cadenza.surfaces.cli.written_words import Fills
 
-TARGET = Group("What it does", sort_key=-3)
-WHEN = Group("When it runs", sort_key=-2)
-TROUBLE = Group("When something goes wrong", sort_key=-1)
+TARGET = Group("Target", sort_key=-3)
+WHEN = Group("Schedule", sort_key=-2)
+TROUBLE = Group("Failures and delays", sort_key=-1)
 Document = dict[str, Any]
 
 
@@ -30,7 +30,7 @@ class EndpointOptions:
 
     name: Name = None
     description: Description = None
-    url: Annotated[str | None, _option("The address of an HTTP target.", TARGET), Fills("target.url")] = None
+    url: Annotated[str | None, _option("The URL of an HTTP target.", TARGET), Fills("target.url")] = None
     method: Annotated[
         str | None, _option("GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.", TARGET), Fills("target.method")
     ] = None
@@ -49,56 +49,73 @@ class EndpointOptions:
         _option("A function that an embedding program registered.", TARGET),
         Fills("target.function"),
     ] = None
+    grace: Annotated[
+        str | None,
+        _option("Expect heartbeats, with this grace period after the expected time.", TARGET),
+        Fills("target.grace_ms"),
+    ] = None
+    max_run: Annotated[
+        str | None,
+        _option("The longest time between a start and its end, with --grace.", TARGET),
+        Fills("target.max_run_ms"),
+    ] = None
     every: Annotated[
-        str | None, _option("A span between runs: 20s, 5m, 1h30m.", WHEN), Fills("baseline.interval_ms")
+        str | None, _option("The interval between runs: 20s, 5m, 1h30m.", WHEN), Fills("baseline.interval_ms")
     ] = None
     cron: Annotated[
-        str | None, _option("A cron line of five fields, or @hourly.", WHEN), Fills("baseline.expression")
+        str | None,
+        _option("A cron expression of five fields, or @hourly.", WHEN),
+        Fills("baseline.expression"),
     ] = None
     timezone: Annotated[
-        str | None, _option("The cron line's time zone: Europe/Berlin.", WHEN), Fills("baseline.timezone")
+        str | None,
+        _option("The time zone of the cron expression: Europe/Berlin.", WHEN),
+        Fills("baseline.timezone"),
     ] = None
-    at: Annotated[str | None, _option("Once, at a moment or after a span.", WHEN), Fills("baseline.at")] = (
-        None
-    )
+    at: Annotated[
+        str | None, _option("One run, at a time or after a duration.", WHEN), Fills("baseline.at")
+    ] = None
     min: Annotated[
         str | None,
-        _option("The least time between two runs; none takes it away.", WHEN),
+        _option("The minimum interval; none removes it.", WHEN),
         Fills("guard.min_interval_ms"),
     ] = None
     max: Annotated[
         str | None,
-        _option("The most time between two runs; none takes it away.", WHEN),
+        _option("The maximum interval; none removes it.", WHEN),
         Fills("guard.max_interval_ms"),
     ] = None
     hint_mode: Annotated[
-        Literal["override", "tighten"] | None, _option("What an interval hint may do.", WHEN)
+        Literal["override", "tighten"] | None,
+        _option("Whether interval hints override the baseline or only tighten it.", WHEN),
     ] = None
     enabled: Annotated[
-        bool | None, _option("Whether it runs at all.", WHEN, name="--enabled", negative="--disabled")
+        bool | None, _option("Enabled or disabled.", WHEN, name="--enabled", negative="--disabled")
     ] = None
-    timeout: Annotated[
-        str | None, _option("How long one run may take.", TROUBLE), Fills("policy.timeout_ms")
-    ] = None
+    timeout: Annotated[str | None, _option("The timeout of a run.", TROUBLE), Fills("policy.timeout_ms")] = (
+        None
+    )
     attempts: Annotated[
         int | None,
-        _option("How often a slot is tried.", TROUBLE, converter=whole_number),
+        _option("How many attempts, retries included.", TROUBLE, converter=whole_number),
         Fills("policy.max_attempts"),
     ] = None
     retry_delay: Annotated[
-        str | None, _option("How long between two attempts.", TROUBLE), Fills("policy.retry_delay_ms")
+        str | None, _option("The delay between two attempts.", TROUBLE), Fills("policy.retry_delay_ms")
     ] = None
     misfire: Annotated[
         Literal["run", "skip"] | None,
-        _option("What becomes of a slot that is served too late.", TROUBLE),
+        _option("Whether a run that is too late runs or is skipped.", TROUBLE),
         Fills("policy.misfire"),
     ] = None
     misfire_grace: Annotated[
-        str | None, _option("How late is too late.", TROUBLE), Fills("policy.misfire_grace_ms")
+        str | None,
+        _option("The delay from which a run is too late.", TROUBLE),
+        Fills("policy.misfire_grace_ms"),
     ] = None
     backoff: Annotated[
         Literal["none", "exponential"] | None,
-        _option("What failures do to the baseline interval.", TROUBLE),
+        _option("How failures extend the baseline interval.", TROUBLE),
         Fills("policy.backoff"),
     ] = None
     label: Labels = ()
@@ -129,10 +146,16 @@ def _target(options: EndpointOptions, before: Mapping[str, Any]) -> Document | N
     headers = pairs("--header", options.header)
     if options.body is not None:
         given["body"] = body(options.body)
+    if options.grace is not None or options.max_run is not None:
+        if given or headers or options.function is not None:
+            raise InvalidRequest(
+                "--grace and --max-run cannot be combined with --url and --function.", "--grace"
+            )
+        return _heartbeat(options, before)
     if options.function is not None:
         if given or headers:
             raise InvalidRequest(
-                "--function goes without --url, --method, --header and --body.", "--function"
+                "--function cannot be combined with --url, --method, --header and --body.", "--function"
             )
         return {"kind": "callable", "function": options.function}
     base: Mapping[str, Any] = before if before.get("kind") == "http" else {"kind": "http"}
@@ -141,15 +164,21 @@ def _target(options: EndpointOptions, before: Mapping[str, Any]) -> Document | N
     return _laid_over(base, given)
 
 
+def _heartbeat(options: EndpointOptions, before: Mapping[str, Any]) -> Document:
+    spans = {"grace_ms": ("--grace", options.grace), "max_run_ms": ("--max-run", options.max_run)}
+    given = {name: read_duration_ms(*words) for name, words in spans.items() if words[1] is not None}  # type: ignore[arg-type]
+    return {**(before if before.get("kind") == "heartbeat" else {"kind": "heartbeat"}), **given}
+
+
 def _baseline(
     options: EndpointOptions, before: Mapping[str, Any], now: Callable[[], datetime]
 ) -> Document | None:
     chosen = [word for word in (options.every, options.cron, options.at) if word is not None]
     if len(chosen) > 1:
-        raise InvalidRequest("Take one of --every, --cron and --at.", "baseline")
+        raise InvalidRequest("Use one of --every, --cron and --at.", "baseline")
     base = before if before.get("kind") == "cron" else {}
     if options.timezone is not None and options.cron is None and not base:
-        raise InvalidRequest("--timezone goes with --cron.", "--timezone")
+        raise InvalidRequest("--timezone needs --cron.", "--timezone")
     if options.every is not None:
         return {"kind": "every", "interval_ms": read_duration_ms("--every", options.every)}
     if options.at is not None:

@@ -33,7 +33,10 @@ class Endpoints(Commands):
     list_ = DerivedCommand("list_endpoints", "--label team=web --json", options=("job_id", "label"))
     show = DerivedCommand("get_endpoint", "traffic")
     run_now = DerivedCommand("run_now", "traffic")
-    reset_failures = DerivedCommand("reset_failures", "traffic", about="Forget the failures in a row.")
+    heartbeat_token = DerivedCommand("create_heartbeat_token", "backup")
+    reset_failures = DerivedCommand(
+        "reset_failures", "traffic", about="Reset the count of consecutive failures."
+    )
 
     @example(
         "--job checkout --name traffic --url https://example.com/traffic"
@@ -75,7 +78,7 @@ class Endpoints(Commands):
         file: File = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Change an endpoint; what is left out stays as it is."""
+        """Change an endpoint. Options that are not given keep their value."""
         base = {} if file is None else document("--file", file)
 
         async def request(client: OperationClient) -> Any:
@@ -89,7 +92,9 @@ class Endpoints(Commands):
         return self.answer(connection, request, "update_endpoint")
 
     delete = DerivedCommand(
-        "delete_endpoint", "traffic", about="Delete an endpoint; its history stays as long as runs do."
+        "delete_endpoint",
+        "traffic",
+        about="Delete an endpoint. Its run history is kept until its retention ends.",
     )
 
 
@@ -100,7 +105,7 @@ class EndpointReports(Commands):
         "list_rows",
         "--label team=web",
         options=("job_id", "label"),
-        about="List endpoints with how often they run now, why, and how they fared last.",
+        about="List endpoints with current interval, source of the next run and last results.",
     )
 
     @example("traffic --since 2h")
@@ -113,7 +118,7 @@ class EndpointReports(Commands):
         until: Until = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Show an endpoint's runs in a span of time, and what steered it meanwhile."""
+        """Show the runs of an endpoint in a time range, with the hints and pauses of that range."""
 
         async def request(client: OperationClient) -> Any:
             now = self.clock(connection)
@@ -133,12 +138,12 @@ def _check_complete(given: Mapping[str, Any], job: str | None) -> None:
     missing = {
         "job_id": "--job",
         "name": "--name",
-        "target": "--url or --function",
+        "target": "--url, --function or --grace",
         "baseline": "--every, --cron or --at",
     }
     for field, options in missing.items():
         if field not in given and not (field == "job_id" and job is not None):
-            raise InvalidRequest(f"An endpoint needs {options}, or a --file that says it.", field)
+            raise InvalidRequest(f"An endpoint needs {options}, or a --file with it.", field)
 
 
 def _without(labels: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:

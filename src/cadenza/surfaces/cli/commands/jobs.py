@@ -27,7 +27,7 @@ class Jobs(Commands):
     list_ = DerivedCommand("list_jobs")
     show = DerivedCommand("get_job", "checkout")
     pause = DerivedCommand("pause_job", "checkout")
-    resume = DerivedCommand("resume_job", "checkout", about="Switch a job on again.")
+    resume = DerivedCommand("resume_job", "checkout", about="Resume a job.")
 
     @example('--name Checkout --id checkout --description "All that sells"')
     def create(
@@ -57,7 +57,7 @@ class Jobs(Commands):
         rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Change a job; what is left out stays as it is."""
+        """Change a job. Options that are not given keep their value."""
         given = present(name=name, description=description, active=active, metadata=_json(metadata))
         connection = replace(connection, rank=rank)
         return self.answer(
@@ -67,7 +67,7 @@ class Jobs(Commands):
     delete = DerivedCommand(
         "delete_job",
         "checkout",
-        about="Delete a job with its endpoints; their history stays as long as runs do.",
+        about="Delete a job with its endpoints. Run history is kept until its retention ends.",
     )
 
 

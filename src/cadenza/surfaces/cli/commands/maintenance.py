@@ -26,9 +26,9 @@ def show_migration(migration: Migration, *, as_json: bool) -> int:
         write(f"The tables in {migration.database} are up to date ({migration.after}).\n")
     else:
         before = migration.before or "nothing"
-        write(f"The tables in {migration.database} are brought from {before} to {migration.after}.\n")
+        write(f"The tables in {migration.database} were migrated from {before} to {migration.after}.\n")
         for table, rows in migration.deleted.items():
-            write(f"Deleted {rows} of {table} that belonged to nothing any more.\n")
+            write(f"Deleted {rows} of {table} that had no parent row.\n")
     return Exit.DONE
 
 
@@ -96,7 +96,7 @@ def add_completion(app: App) -> None:
             chosen = shell or detect_shell()
             path = app.install_completion(shell=chosen, output=output, add_to_startup=output is None)
         except ShellDetectionError:
-            raise InvalidRequest("This shell is not known; name it with --shell.", "--shell") from None
+            raise InvalidRequest("Unknown shell; name it with --shell.", "--shell") from None
         except OSError as problem:
             raise Unavailable(f"The script cannot be written: {problem.strerror}.") from None
         write(f"Completion for {chosen} is in {path}; it works in the next shell.\n")

@@ -48,7 +48,7 @@ def add_move(app: App, launch: MoveLauncher) -> None:
         cancel: Cancel = False,
         json: Json = False,
     ) -> int:
-        """Move everything to another database; run it again to go on where it was interrupted."""
+        """Move everything to another database. Run it again to continue after an interruption."""
         wish = MoveRequest(source, target, dry_run, cancel, tenant, address, drain_seconds, remove)
         _check(wish)
         return _show(launch(wish, _report), as_json=json)
@@ -56,13 +56,13 @@ def add_move(app: App, launch: MoveLauncher) -> None:
 
 def _check(wish: MoveRequest) -> None:
     if wish.dry_run and wish.cancel:
-        raise InvalidRequest("--dry-run and --cancel do not go together.", "--cancel")
+        raise InvalidRequest("--dry-run and --cancel cannot be combined.", "--cancel")
     if wish.tenant == "":
         raise InvalidRequest("--tenant needs the id of a tenant.", "--tenant")
     if wish.tenant is None and (wish.address or wish.remove):
-        raise InvalidRequest("--address and --remove go with --tenant.", "--tenant")
+        raise InvalidRequest("--address and --remove need --tenant.", "--tenant")
     if wish.remove and (wish.dry_run or wish.cancel):
-        raise InvalidRequest("--remove goes with a move, not with --dry-run or --cancel.", "--remove")
+        raise InvalidRequest("--remove cannot be combined with --dry-run or --cancel.", "--remove")
     if not 0 < wish.drain_seconds <= LONGEST_DRAIN_S:
         message = f"--drain-seconds must be more than 0 and at most {LONGEST_DRAIN_S:,}."
         raise InvalidRequest(message, "--drain-seconds")
@@ -88,12 +88,11 @@ def _show(done: MoveResult, *, as_json: bool) -> int:
 def _sentence(done: MoveResult) -> str:
     what = done.source if done.tenant is None else f"The tenant {done.tenant}"
     if done.outcome == "moved":
-        then = "its processes go on there" if done.tenant else "set CADENZA_DATABASE_URL to that one"
+        then = "its processes continue there" if done.tenant else "set CADENZA_DATABASE_URL to that one"
         return f"{what} is moved to {done.target}: {then}."
     if done.outcome == "counted":
-        return (
-            f"So much of {done.tenant or done.source} would be moved to {done.target}. Nothing was changed."
-        )
+        what = done.tenant or done.source
+        return f"Dry run, no changes made. This would be moved from {what} to {done.target}."
     if done.outcome == "cancelled":
-        return f"The move to {done.target} is taken back: {done.tenant or done.source} can be used again."
-    return f"No move of {done.tenant or done.source} to {done.target} is under way."
+        return f"The move to {done.target} is cancelled: {done.tenant or done.source} can be used again."
+    return f"No move of {done.tenant or done.source} to {done.target} in progress."

@@ -19,7 +19,7 @@ class Overview(Commands):
 
     @example("traffic")
     def explain(self, endpoint: AnEndpoint, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Explain why an endpoint's next run is when it is."""
+        """Explain the time of an endpoint's next run."""
         return self.answer(
             connection,
             lambda client: ask_about(client, ENDPOINT, endpoint, "explain_endpoint"),
@@ -28,12 +28,12 @@ class Overview(Commands):
 
     @example("traffic")
     def health(self, endpoint: AnEndpoint, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
+        """Summarize the runs of an endpoint over the last 1, 4 and 24 hours."""
         return self._about(connection, "get_health", endpoint)
 
     @example("--months 3")
     def usage(self, *, months: Months = 12, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Show what was spent this month and before, and what the limits are."""
+        """Show the usage of this month and of earlier months, and the limits."""
         return self.ask(connection, "get_usage", {"months": months})
 
     @example()
@@ -43,12 +43,12 @@ class Overview(Commands):
 
     @example()
     def slo(self, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Show where the service levels stand, and since when one is breached."""
+        """Show the status of the SLOs, and since when one is breached."""
         return self.ask(connection, "get_slo")
 
     @example("--minutes 15")
     def overview(self, *, minutes: Minutes = 60, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Show at a glance what is due, running and done, and what is left of the quota."""
+        """Show upcoming, running and completed runs, and the quota."""
         return self.ask(connection, "get_overview", {"minutes": minutes})
 
     def _about(self, connection: CliOptions, operation: str, endpoint: str) -> int:

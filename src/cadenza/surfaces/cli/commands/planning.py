@@ -20,7 +20,7 @@ STEP = "TOOL NAME=VALUE …, such as 'wake endpoint=investigator' or 'propose_in
 NAME = Parameter(allow_leading_hyphen=True, help="The reason of all that it does.")
 WHEN = Parameter(allow_leading_hyphen=True, help="An expression that holds or does not.")
 THEN = Parameter(help=f"What to do while it holds: {STEP}.")
-ESCALATE = "SPAN TOOL …: what to do when it has lasted so long; several times for several steps."
+ESCALATE = "SPAN TOOL …: what to do after this duration; repeat for several steps."
 On = Annotated[
     str | None,
     Parameter(name="--endpoint", help="What to try it on, by id or name."),
@@ -44,9 +44,7 @@ class RuleOptions:
     ] = None
     escalate: Annotated[
         tuple[str, ...],
-        Parameter(
-            help="SPAN TOOL …: what to do when it has lasted so long; several times for several steps."
-        ),
+        Parameter(help="SPAN TOOL …: what to do after this duration; repeat for several steps."),
     ] = ()
     cooldown: Annotated[
         str | None,
@@ -182,7 +180,7 @@ def _words(option: str, text: str) -> list[str]:
     except ValueError:
         words = []
     if not words:
-        raise InvalidRequest(f"{option} takes a tool with NAME=VALUE, and not {quoted(text)}.", option)
+        raise InvalidRequest(f"{option} takes a tool with NAME=VALUE, not {quoted(text)}.", option)
     return words
 
 
@@ -193,18 +191,18 @@ class Analyses(Commands):
     """What planners thought and did, and what it cost."""
 
     list_ = DerivedCommand(
-        "list_analyses", "traffic", about="List planners' analyses of an endpoint, newest first."
+        "list_analyses", "traffic", about="List planner evaluations of an endpoint, newest first."
     )
     recent = DerivedCommand(
-        "list_sittings", "--limit 20", about="List planners' analyses of all endpoints, newest first."
+        "list_sittings", "--limit 20", about="List planner evaluations of all endpoints, newest first."
     )
     learned = DerivedCommand(
-        "list_learning", about="Show what the learning planner wins and, in the shadow, would have won."
+        "list_learning", about="Show learning planner savings, also of its dry runs (shadow mode)."
     )
 
     @example("traffic --days 7")
     def cost(self, endpoint: AnEndpoint, /, *, days: Days = 7, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Show how many analyses and tokens planners spent on an endpoint, by day."""
+        """Show planner evaluations and tokens of an endpoint, by date (UTC)."""
         return self.answer(
             connection,
             lambda client: ask_about(client, ENDPOINT, endpoint, "get_planner_cost", days=days),
@@ -213,5 +211,5 @@ class Analyses(Commands):
 
     @example("--days 7")
     def spending(self, *, days: Days = 7, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Show how many analyses and tokens planners spent on which endpoints."""
+        """Show planner evaluations and tokens by endpoint, most expensive first."""
         return self.ask(connection, "get_spending", {"days": days})

@@ -75,7 +75,9 @@ class Runs(Commands):
         """List closed runs, newest first."""
         if follow:
             if paging != FIRST_PAGE:
-                raise InvalidRequest("--follow goes without --limit, --all and --cursor.", "--follow")
+                raise InvalidRequest(
+                    "--follow cannot be combined with --limit, --all and --cursor.", "--follow"
+                )
             return self._follow(wanted, connection)
 
         async def request(client: OperationClient) -> Any:
@@ -88,7 +90,7 @@ class Runs(Commands):
 
     def _follow(self, wanted: Wanted, connection: CliOptions) -> int:
         if wanted.until is not None:
-            raise InvalidRequest("--follow goes without --until.", "--until")
+            raise InvalidRequest("--follow cannot be combined with --until.", "--until")
         import json
 
         from cadenza.surfaces.cli.output.reports import run_line
@@ -109,7 +111,7 @@ class Hints(Commands):
 
     list_ = DerivedCommand("list_hints", "traffic")
     clear = DerivedCommand(
-        "clear_hints", "traffic", about="Remove both hints of an endpoint, and plan anew at once."
+        "clear_hints", "traffic", about="Clear both hints of an endpoint and recalculate its next run."
     )
 
 

@@ -13,8 +13,8 @@ from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import Launchers, ReplayRequest, SimLauncher
 
 SCENARIOS = {
-    "flash-sale": "Forty minutes of a flash sale, watched by ten endpoints in four tiers.",
-    "system-resources": "Forty minutes of one host, with a busy quarter of an hour.",
+    "flash-sale": "Forty minutes of a flash sale with ten endpoints in four tiers.",
+    "system-resources": "Forty minutes of one host, fifteen of them busy.",
 }
 
 AsPublished = Annotated[
@@ -48,7 +48,7 @@ def sim_app(launchers: Launchers) -> App:
     """The scenarios and the replay as commands."""
     app = App(
         name="sim",
-        help="Play a scenario on the product's own scheduler, with a clock that jumps, and judge it.",
+        help="Simulate a scenario with Cadenza's own scheduler and a simulated clock, and check the result.",
         help_epilogue="Example: cadenza sim flash-sale",
     )
     for scenario, story in SCENARIOS.items():
@@ -61,7 +61,7 @@ def sim_app(launchers: Launchers) -> App:
     app.command(
         replay_command(launchers),
         name="replay",
-        help="Play recorded history under other policies: runs, and how soon changes are noticed.",
+        help="Replay recorded history with other policies: runs, and the delay until changes are detected.",
         help_epilogue="Example: cadenza sim replay --endpoint checkout --policy fixed:30s --policy learned",
     )
     return app
@@ -108,7 +108,9 @@ def replay_command(launchers: Launchers) -> Callable[..., int]:
     ) -> int:
         begin = _begin(since, lambda: launchers.now(CliOptions(server=""))) if since is not None else None
         if (endpoint is None) == (job is None):
-            raise InvalidRequest("Give --endpoint for one, or --job for all of a job.", "endpoint")
+            raise InvalidRequest(
+                "Give --endpoint for one endpoint, or --job for all endpoints of a job.", "endpoint"
+            )
         if not policy:
             raise InvalidRequest("Give at least one --policy, such as fixed:30s.", "policy")
         replayed = launchers.replay(ReplayRequest(endpoint, job, policy, begin, most, tenant))

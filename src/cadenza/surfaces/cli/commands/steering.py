@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import read_duration_ms
-from cadenza.surfaces.cli.argument_parsing import later, minutes
+from cadenza.surfaces.cli.argument_parsing import later, minutes, pause_end
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.lookup import ENDPOINT, ask_about, job_filter
@@ -21,32 +21,38 @@ OneOrSeveral = Annotated[
     Parameter(help="One endpoint, by id or name; or several, with --label and --job."),
     Fills("endpoint_id"),
 ]
-Every = Annotated[str, Parameter(help="A span between runs: 20s, 5m, 1h30m."), Fills("intervalMs")]
-For = Annotated[str, Parameter(name="--for", help="How long the hint counts."), Fills("ttlMinutes")]
+Every = Annotated[str, Parameter(help="The interval between runs: 20s, 5m, 1h30m."), Fills("intervalMs")]
+For = Annotated[str, Parameter(name="--for", help="How long the hint is valid."), Fills("ttlMinutes")]
 ForOrNot = Annotated[
     str | None,
-    Parameter(name="--for", help="How long the hint counts: until half an hour after the moment."),
+    Parameter(name="--for", help="How long the hint is valid; 30 minutes after its time if not given."),
     Fills("ttlMinutes"),
 ]
-In = Annotated[str | None, Parameter(name="--in", help="A span from now."), Fills("nextRunInMs")]
+In = Annotated[str | None, Parameter(name="--in", help="A duration from now."), Fills("nextRunInMs")]
 At = Annotated[
-    str | None, Parameter(help="A moment, such as 2030-01-31T12:00:00Z, or now."), Fills("nextRunAtIso")
+    str | None, Parameter(help="A time, such as 2030-01-31T12:00:00Z, or now."), Fills("nextRunAtIso")
 ]
-Until = Annotated[str, Parameter(help="A moment, or a span from now."), Fills("untilIso")]
+Until = Annotated[
+    str,
+    Parameter(help="A date (UTC), a time, a duration from now, or resumed: until it is resumed."),
+    Fills("untilIso"),
+]
 IfEvery = Annotated[
-    str | None, Parameter(help="If it ran so often: 20s, 5m, 1h30m."), Fills("arguments.intervalMs")
+    str | None, Parameter(help="Preview this interval: 20s, 5m, 1h30m."), Fills("arguments.intervalMs")
 ]
 IfIn = Annotated[
-    str | None, Parameter(name="--in", help="If it ran once after this span."), Fills("arguments.nextRunInMs")
+    str | None,
+    Parameter(name="--in", help="Preview one run after this duration."),
+    Fills("arguments.nextRunInMs"),
 ]
 IfUntil = Annotated[
     str | None,
-    Parameter(help="If it were paused until a moment, or for a span."),
+    Parameter(help="Preview a pause until a date, a time, after a duration, or until resumed."),
     Fills("arguments.untilIso"),
 ]
-IfResumed = Annotated[bool, Parameter(negative="", help="If it were resumed.")]
-IfRunNow = Annotated[bool, Parameter(negative="", help="If it ran now.")]
-IfCleared = Annotated[bool, Parameter(negative="", help="If its hints were cleared.")]
+IfResumed = Annotated[bool, Parameter(negative="", help="Preview a resume.")]
+IfRunNow = Annotated[bool, Parameter(negative="", help="Preview a run now.")]
+IfCleared = Annotated[bool, Parameter(negative="", help="Preview clearing its hints.")]
 
 
 class SteeringCommands(Commands):
@@ -64,7 +70,7 @@ class SteeringCommands(Commands):
         rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Run more often, or more seldom, for a while; then the baseline counts again."""
+        """Set a shorter or longer interval for a limited time; then the baseline applies again."""
         given = {"intervalMs": read_duration_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
         connection = replace(connection, rank=rank)
         return self._ask(connection, "propose_interval", endpoint, **given, **_reason(reason))
@@ -82,9 +88,9 @@ class SteeringCommands(Commands):
         rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Run once at a moment, or after a span, within the guard."""
+        """Run once at a time or after a duration, within the guard."""
         if (in_ is None) == (at is None):
-            raise InvalidRequest("Take one of --in and --at.", "--in")
+            raise InvalidRequest("Use either --in or --at.", "--in")
         given: dict[str, Any] = {} if for_ is None else {"ttlMinutes": minutes("--for", for_)}
         if in_ is not None:
             given["nextRunInMs"] = read_duration_ms("--in", in_)
@@ -101,15 +107,15 @@ class SteeringCommands(Commands):
         endpoint: OneOrSeveral = None,
         /,
         *,
-        until: Until,
+        until: Until = "resumed",
         job: OfJob = None,
         label: Labels = (),
         reason: Reason = None,
         rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Pause one endpoint, or all of a job or with labels. To stop one for good, update it --disabled."""
-        given = {"untilIso": later("--until", until, self.clock(connection)), **_reason(reason)}
+        """Pause one endpoint, or all endpoints of a job or with labels, until a time or until resumed."""
+        given = {"untilIso": pause_end("--until", until, self.clock(connection)), **_reason(reason)}
         connection = replace(connection, rank=rank)
         if _one(endpoint, job, label) is not None:
             return self._ask(connection, "pause_until", str(endpoint), **given)
@@ -135,7 +141,7 @@ class SteeringCommands(Commands):
 
     @example("traffic")
     def test(self, endpoint: AnEndpoint, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Call an endpoint's target once, and record nothing. Exits with 1 when it fails."""
+        """Call the target of an endpoint once, without recording a run. Exits with 1 if it fails."""
         trial = self.fetch(connection, lambda client: ask_about(client, ENDPOINT, endpoint, "test_endpoint"))
         if connection.json:
             write_json(trial)
@@ -161,17 +167,18 @@ class SteeringCommands(Commands):
         rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Show what steering an endpoint would lead to, and do nothing."""
+        """Preview the effect of steering an endpoint (dry run, no changes made)."""
         calls: dict[str, tuple[str, dict[str, Any]]] = {}
         if every is not None:
             calls["--every"] = ("propose_interval", {"intervalMs": read_duration_ms("--every", every)})
         if in_ is not None:
             calls["--in"] = ("propose_next_time", {"nextRunInMs": read_duration_ms("--in", in_)})
         if until is not None:
-            calls["--until"] = ("pause_until", {"untilIso": later("--until", until, self.clock(connection))})
+            end = pause_end("--until", until, self.clock(connection))
+            calls["--until"] = ("pause_until", {"untilIso": end})
         calls |= _flags(resume=resume, run_now=run_now, clear=clear)
         if len(calls) != 1:
-            choices = "Take one of --every, --in, --until, --resume, --run-now and --clear."
+            choices = "Use one of --every, --in, --until, --resume, --run-now and --clear."
             raise InvalidRequest(choices, "--every")
         ((tool, arguments),) = calls.values()
         given = {"tool": tool, "arguments": arguments}
@@ -207,7 +214,7 @@ def _one(endpoint: str | None, job: str | None, label: tuple[str, ...]) -> str |
     """One endpoint, or None for several; naming neither is refused, so that nothing stops all by accident."""
     several = job is not None or bool(label)
     if (endpoint is None) != several:
-        raise InvalidRequest("Name one endpoint, or take --label or --job for several.", "endpoint")
+        raise InvalidRequest("Give one endpoint, or --label or --job for several.", "endpoint")
     return endpoint
 
 

@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from cadenza.domain.scheduling.abandon import TRIAL_WORDS
 from cadenza.domain.text_patterns import visible
 from cadenza.surfaces.cli.output.columns import CANDIDATES, rule_step
 from cadenza.surfaces.cli.output.formatting import (
     Item,
+    Part,
     as_json,
     baseline,
     card,
@@ -24,9 +22,10 @@ from cadenza.surfaces.cli.output.formatting import (
     text,
     yes,
 )
+from cadenza.surfaces.cli.output.layout import Paragraph
 
 
-def job_card(job: Any) -> Iterator[RenderableType]:
+def job_card(job: Any) -> Iterator[Part]:
     """All about a job, after what is to be known about the call."""
     if job["note"]:
         yield text(job["note"])
@@ -44,7 +43,7 @@ def job_card(job: Any) -> Iterator[RenderableType]:
     )
 
 
-def endpoint_card(endpoint: Any) -> Iterator[RenderableType]:
+def endpoint_card(endpoint: Any) -> Iterator[Part]:
     """All about an endpoint: where it stands, and what its owner wrote."""
     if endpoint["note"]:
         yield text(endpoint["note"])
@@ -59,9 +58,10 @@ def endpoint_card(endpoint: Any) -> Iterator[RenderableType]:
         "headers": pairs(shape.get("headers") or {}),
         "body": None if shape.get("body") is None else as_json(shape["body"]),
         "prompt": shape.get("prompt"),
+        "maximum run time": span(shape["max_run_ms"]) if shape.get("max_run_ms") else None,
         "baseline": baseline(endpoint["baseline"]),
-        "at least": span(guard["min_interval_ms"]),
-        "at most": span(guard["max_interval_ms"]),
+        "minimum interval": span(guard["min_interval_ms"]),
+        "maximum interval": span(guard["max_interval_ms"]),
         "hint mode": endpoint["hint_mode"],
         **_policy(endpoint["policy"]),
         **_standing(endpoint),
@@ -74,7 +74,7 @@ def _policy(policy: Item) -> dict[str, object]:
     return {
         "timeout": span(policy["timeout_ms"]),
         "attempts": attempts if policy["max_attempts"] > 1 else 1,
-        "misfire": f"{policy['misfire']} when over {span(policy['misfire_grace_ms'])} late",
+        "misfire": f"{policy['misfire']} if more than {span(policy['misfire_grace_ms'])} late",
         "backoff": policy["backoff"],
     }
 
@@ -84,7 +84,7 @@ def _standing(endpoint: Item) -> dict[str, object]:
     return {
         "state": state(endpoint),
         "paused until": moment(endpoint["paused_until"]),
-        "paused for": endpoint["pause_reason"],
+        "pause reason": endpoint["pause_reason"],
         "interval hint": interval
         and _hint(f"every {span(interval['interval_ms'])} until {moment(interval['expires_at'])}", interval),
         "one-shot hint": one_shot and _hint(f"at {moment(one_shot['at'])}", one_shot),
@@ -100,32 +100,34 @@ def _standing(endpoint: Item) -> dict[str, object]:
 def _suspect(endpoint: Item) -> str | None:
     if not endpoint.get("suspect"):
         return None
-    deaths = f"its process died {many(endpoint['abandoned_count'], 'time')} while it ran"
+    deaths = f"its worker process died {many(endpoint['abandoned_count'], 'time')} during a run"
     alone = endpoint["abandoned_alone_count"]
     words = f"{deaths}, {many(alone, 'time')} alone" if alone else deaths
-    return f"{words}; started again {TRIAL_WORDS[endpoint['suspect']]}"
+    return f"{words}; runs {TRIAL_WORDS[endpoint['suspect']]}"
 
 
 def _hint(what: str, hint: Item) -> str:
     return f"{what} ({hint['by']}{', ' + hint['reason'] if hint['reason'] else ''})"
 
 
-def plan(view: Any) -> Iterator[RenderableType]:
+def plan(view: Any) -> Iterator[Part]:
     """Why the next run is when it is: the answer, then what it was chosen from."""
     yield text(view["answer"])
     winner = {"at": view["next_run_at"], "source": view["source"]}
-    candidates = [{**one, "mark": "wins" if one == winner else " "} for one in view["governor"]["candidates"]]
+    candidates = [
+        {**one, "mark": "selected" if one == winner else " "} for one in view["governor"]["candidates"]
+    ]
     if candidates:
         yield table(candidates, CANDIDATES)
 
 
-def rule_card(rule: Any) -> Iterator[RenderableType]:
+def rule_card(rule: Any) -> Iterator[Part]:
     """All about a rule."""
     facts: dict[str, object] = {
         "rule": rule["name"],
         "id": rule["id"],
         "job": rule["job_id"],
-        "endpoint": rule["endpoint_id"] or "each of the job",
+        "endpoint": rule["endpoint_id"] or "every endpoint of the job",
         "when": rule["when"],
         "then": rule_step(rule["then"]),
         "relax": rule["relax"] and rule_step(rule["relax"]),
@@ -139,30 +141,34 @@ def rule_card(rule: Any) -> Iterator[RenderableType]:
     yield card({name: fact for name, fact in facts.items() if fact not in (None, "")})
 
 
-def rule_trial(found: Any) -> Iterator[RenderableType]:
+def rule_trial(found: Any) -> Iterator[Part]:
     """Whether a rule holds for an endpoint, and what it would do about it."""
-    holds = {True: "It holds.", False: "It does not hold.", None: f"It does not match: {found['trouble']}"}
+    holds = {
+        True: "The condition is true.",
+        False: "The condition is false.",
+        None: f"Error: {found['trouble']}",
+    }
     yield text(holds[found["holds"]])
     if found["incident_since"] is not None:
-        yield text(f"It has held since {moment(found['incident_since'])}.")
+        yield text(f"True since {moment(found['incident_since'])}.")
     for call in found["calls"]:
         yield text(f"{call['tool']} of {call['endpoint']}: {as_json(call['arguments'])}")
     if not found["calls"]:
-        yield text("There is nothing to do about it now.")
+        yield text("Dry run, no changes made: no tool would be called.")
 
 
-def new_schedule(schedule: Any) -> Iterator[RenderableType]:
+def new_schedule(schedule: Any) -> Iterator[Part]:
     """A schedule that was created, and when it fires."""
     fires = "\n".join(schedule["next_fires"])
     yield card({"schedule": schedule["name"], "id": schedule["id"], "fires": fires})
 
 
-def user_card(user: Any) -> Iterator[RenderableType]:
+def user_card(user: Any) -> Iterator[Part]:
     """All about a user."""
     yield card({"user": user["id"], "time zone": user["timezone"], "created": moment(user["created_at"])})
 
 
-def agent_card(agent: Any) -> Iterator[RenderableType]:
+def agent_card(agent: Any) -> Iterator[Part]:
     """All about an agent."""
     facts = {"agent": agent["name"], "id": agent["id"], "model": agent["model"]}
     yield card(
@@ -170,26 +176,32 @@ def agent_card(agent: Any) -> Iterator[RenderableType]:
     )
 
 
-def reply(answer: Any) -> Iterator[RenderableType]:
+def reply(answer: Any) -> Iterator[Part]:
     """What an agent answered: texts, and commands as JSON."""
     for message in answer["messages"]:
         yield text(message["text"] if message["type"] == "subtitle" else as_json(message["command"]))
 
 
-def new_token(made: Any) -> Iterator[RenderableType]:
+def new_token(made: Any) -> Iterator[Part]:
     """A user's token, which is shown this once."""
     yield card({"user": made["user_id"], "expires": moment(made["expires_at"])})
-    yield text("It speaks for this user alone, and is shown only now:")
+    yield text("Valid for this user only. It is not shown again:")
     yield _unbroken(made["token"])
 
 
-def new_key(key: Any) -> Iterator[RenderableType]:
+def new_key(key: Any) -> Iterator[Part]:
     """A key that was created, with its secret, which is shown this once."""
     facts = {"key": key["name"], "id": key["id"], "scopes": " ".join(key["scopes"])}
     yield card({**facts, "expires": moment(key["expires_at"]) or "never"})
-    yield text("Keep this; it is shown only now:")
+    yield text("Store this now. It is not shown again:")
     yield _unbroken(key["key"])
 
 
-def _unbroken(secret: str) -> Text:
-    return Text(visible(secret), no_wrap=True, overflow="ignore")
+def new_heartbeat_token(made: Any) -> Iterator[Part]:
+    """The path to which a sender reports heartbeats, which is shown this once."""
+    yield text("Its sender reports with POST to this path of the server; it is shown only now:")
+    yield _unbroken(made["path"])
+
+
+def _unbroken(secret: str) -> Paragraph:
+    return Paragraph(visible(secret))

@@ -28,7 +28,7 @@ ENDPOINTS = (
     Column("name", lambda endpoint: endpoint["name"]),
     Column("job", lambda endpoint: endpoint["job_id"]),
     Column("baseline", lambda endpoint: baseline(endpoint["baseline"])),
-    Column("state", state),
+    Column("state", state, status=True),
     Column("next run", lambda endpoint: moment(endpoint["next_run_at"])),
     Column("source", lambda endpoint: endpoint["next_source"]),
     Column("failures", lambda endpoint: endpoint["failure_count"], right=True),
@@ -36,21 +36,21 @@ ENDPOINTS = (
 RUNS = (
     Column("finished", lambda run: moment(run["finished_at"])),
     Column("endpoint", lambda run: run["endpoint_id"]),
-    Column("status", lambda run: run["status"], whole=True),
+    Column("status", lambda run: run["status"], status=True),
     Column("source", lambda run: run["source"]),
-    Column("took", lambda run: span(run["duration_ms"]), right=True),
-    Column("late", lambda run: span(run["late_ms"]), right=True),
+    Column("duration", lambda run: span(run["duration_ms"]), right=True),
+    Column("start delay", lambda run: span(run["late_ms"]), right=True),
     Column("run", lambda run: run["id"]),
-    Column("why", lambda run: run["error"] or run["reason"]),
+    Column("error or reason", lambda run: run["error"] or run["reason"]),
 )
 HINTS = (
     Column("written", lambda hint: moment(hint["written_at"])),
     Column("kind", lambda hint: hint["kind"]),
-    Column("asks for", lambda hint: span(hint["interval_ms"]) or moment(hint["at"])),
+    Column("sets", lambda hint: span(hint["interval_ms"]) or moment(hint["at"])),
     Column("expires", lambda hint: moment(hint["expires_at"])),
     Column("by", lambda hint: hint["by"]),
     Column("reason", lambda hint: hint["reason"]),
-    Column("not applied, because", lambda hint: hint["not_applied"]),
+    Column("not applied", lambda hint: hint["not_applied"]),
 )
 RULES = (
     Column("id", lambda rule: rule["id"]),
@@ -65,15 +65,15 @@ ANALYSES = (
     Column("began", lambda one: moment(one["began_at"])),
     Column("planner", lambda one: one["planner"]),
     Column("trigger", lambda one: one["trigger"]),
-    Column("took", lambda one: span(one["duration_ms"]), right=True),
+    Column("duration", lambda one: span(one["duration_ms"]), right=True),
     Column("tokens", lambda one: one["tokens"]["input"] + one["tokens"]["output"], right=True),
-    Column("did", lambda one: ", ".join(call["tool"] for call in one["calls"] if call["error"] is None)),
-    Column("why", lambda one: one["error"] or one["reasoning"]),
+    Column("calls", lambda one: ", ".join(call["tool"] for call in one["calls"] if call["error"] is None)),
+    Column("error or reason", lambda one: one["error"] or one["reasoning"]),
 )
 COSTS = (
-    Column("day", lambda one: one["day"]),
+    Column("date (UTC)", lambda one: one["day"]),
     Column("planner", lambda one: one["planner"]),
-    Column("analyses", lambda one: one["sittings"], right=True),
+    Column("evaluations", lambda one: one["sittings"], right=True),
     Column("input tokens", lambda one: one["tokens"]["input"], right=True),
     Column("output tokens", lambda one: one["tokens"]["output"], right=True),
 )
@@ -84,8 +84,8 @@ LEARNED = (
     Column("learning", lambda one: one["learning"]),
     Column("every", lambda one: span(one["interval_ms"]), right=True),
     Column("changes", lambda one: one["changes"], right=True),
-    Column("seen after, without", lambda one: span(one["plain_delay_ms"]), right=True),
-    Column("with", lambda one: span(one["delay_ms"]), right=True),
+    Column("detected after, without learning", lambda one: span(one["plain_delay_ms"]), right=True),
+    Column("with learning", lambda one: span(one["delay_ms"]), right=True),
     Column("share of runs", lambda one: f"{one['looks']:.0%}", right=True),
 )
 KEYS = (
@@ -100,9 +100,9 @@ SCHEDULES = (
     Column("name", lambda one: one["name"]),
     Column("user", lambda one: one["user_id"]),
     Column("agent", lambda one: one["agent_id"]),
-    Column("fires", lambda one: "paused" if one.get("paused") else moment(one["next_run_at"]) or "no more"),
-    Column("again", lambda one: one["cron_expression"]),
-    Column("zone", lambda one: one["timezone"]),
+    Column("next run", lambda one: "paused" if one.get("paused") else moment(one["next_run_at"]) or "none"),
+    Column("cron", lambda one: one["cron_expression"]),
+    Column("time zone", lambda one: one["timezone"]),
     Column("prompt", lambda one: one["prompt"]),
 )
 USERS = (
@@ -123,7 +123,7 @@ AUDIT = (
     Column("operation", lambda one: one["operation"], whole=True),
     Column("subject", lambda one: " ".join(filter(None, (one["subject_kind"], one["subject_id"])))),
     Column("fields", lambda one: ", ".join(change["field"] for change in one["changes"])),
-    Column("outcome", lambda one: one["outcome"]),
+    Column("outcome", lambda one: one["outcome"], status=True),
     Column("reason", lambda one: one["reason"]),
     Column("record", lambda one: one["id"]),
 )

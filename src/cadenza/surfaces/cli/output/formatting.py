@@ -4,36 +4,42 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rich import box
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from cadenza.domain.text_patterns import visible
 from cadenza.domain.validation import UNITS_MS
+from cadenza.surfaces.cli.output.layout import Card, Cell, Heading, Paragraph, Table
 
 NOTHING = "-"
+UNTIL_RESUMED = "when resumed"
 SECONDS = len("2030-01-31T12:00:00")
 Item = Mapping[str, Any]
+Part = Paragraph | Card | Table
+"""What is printed: texts, cards and tables, in order."""
 
 
 class Column(NamedTuple):
-    """A column of a table: title, cell, alignment, and whether a cell may be wrapped."""
+    """A column of a table: title, cell, alignment, whether a cell is never wrapped, or is a status."""
 
     title: str
     cell: Callable[[Item], object]
     right: bool = False
     whole: bool = False
+    status: bool = False
 
 
-def text(value: object, style: str = "") -> Text:
+def text(value: object, style: str = "") -> Paragraph:
     """A value without markup; a dash for nothing."""
-    return Text(NOTHING if value is None or value == "" else visible(str(value)), style=style)
+    return Paragraph(_shown(value), style)
+
+
+def _shown(value: object) -> str:
+    return NOTHING if value is None or value == "" else visible(str(value))
 
 
 def moment(iso: str | None) -> str | None:
-    """An ISO moment to the second, in UTC."""
-    return None if iso is None else f"{iso[:SECONDS].replace('T', ' ')}Z"
+    """An ISO moment to the second, in UTC; the year 9999 is the end of a pause until somebody resumes it."""
+    if iso is None:
+        return None
+    return UNTIL_RESUMED if iso.startswith("9999-") else f"{iso[:SECONDS].replace('T', ' ')}Z"
 
 
 def span(length_ms: int | None) -> str | None:
@@ -65,23 +71,15 @@ def pairs(values: Mapping[str, Any]) -> str:
 
 def table(items: Sequence[Item], columns: Sequence[Column]) -> Table:
     """Items as a table."""
-    found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        found.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            overflow="fold",
-            no_wrap=column.right or column.whole,
-        )
-    for item in items:
-        found.add_row(*(text(column.cell(item)) for column in columns))
-    return found
+    headings = [Heading(one.title, right=one.right, whole=one.whole or one.status) for one in columns]
+    rows = [[Cell(_shown(one.cell(item)), status=one.status) for one in columns] for item in items]
+    return Table(headings, rows)
 
 
-def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator[RenderableType]]:
+def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator[Part]]:
     """The renderer of a page of a list; an empty list is a sentence."""
 
-    def render(page: Any) -> Iterator[RenderableType]:
+    def render(page: Any) -> Iterator[Part]:
         if page["items"] or page["next_cursor"] is not None:
             yield table(page["items"], columns)
         else:
@@ -92,14 +90,9 @@ def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator
     return render
 
 
-def card(facts: Mapping[str, object]) -> Table:
+def card(facts: Mapping[str, object]) -> Card:
     """Facts by name, one below the other."""
-    found = Table(box=None, show_header=False, pad_edge=False)
-    found.add_column(style="bold", no_wrap=True)
-    found.add_column(overflow="fold")
-    for name, fact in facts.items():
-        found.add_row(text(name), text(fact))
-    return found
+    return Card([(visible(name), text(fact)) for name, fact in facts.items()])
 
 
 def as_json(value: object) -> str:
@@ -125,6 +118,8 @@ def target(shape: Item) -> str:
             return f"{shape['method']} {shape['url']}"
         case "callable":
             return f"function {shape['function']}"
+        case "heartbeat":
+            return f"heartbeat, at most {span(shape['grace_ms'])} late"
         case _:
             return f"prompt to {shape['agent_id']} for {shape['user_id']}"
 

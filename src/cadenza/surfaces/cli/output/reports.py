@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import RenderableType
-
 from cadenza.domain.text_patterns import visible
 from cadenza.surfaces.cli.output.formatting import (
     Column,
     Item,
+    Part,
     as_json,
     card,
     many,
@@ -25,9 +24,9 @@ WINDOWS = (
     Column("successes", lambda window: window["successes"], right=True),
     Column("failures", lambda window: window["failures"], right=True),
     Column("skipped", lambda window: window["skipped"], right=True),
-    Column("success", lambda window: _percent(window["success_rate"]), right=True),
-    Column("mean", lambda window: span(window["mean_duration_ms"]), right=True),
-    Column("p95", lambda window: span(window["p95_duration_ms"]), right=True),
+    Column("success rate", lambda window: _percent(window["success_rate"]), right=True),
+    Column("mean duration", lambda window: span(window["mean_duration_ms"]), right=True),
+    Column("p95 duration", lambda window: span(window["p95_duration_ms"]), right=True),
 )
 SPENT = (
     Column("", lambda line: line["what"]),
@@ -47,7 +46,7 @@ CHANGES = (
 WITHOUT = "none"
 
 
-def audit_record(record: Any) -> Iterator[RenderableType]:
+def audit_record(record: Any) -> Iterator[Part]:
     """All about an audit record: who did what to which thing, and what differed."""
     facts = {
         "record": record["id"],
@@ -64,10 +63,10 @@ def audit_record(record: Any) -> Iterator[RenderableType]:
     if record["changes"]:
         yield table(record["changes"], CHANGES)
     if record["restorable"]:
-        yield text(f"cadenza audit restore {record['id']} puts it back as it was before.")
+        yield text(f"To restore the previous version: cadenza audit restore {record['id']}")
 
 
-def restored(answer: Any) -> Iterator[RenderableType]:
+def restored(answer: Any) -> Iterator[Part]:
     """What was restored, and what could not be."""
     done = "Created again" if answer["created"] else "Restored"
     yield text(f"{done} the {answer['subject_kind']} {answer['subject_id']}.")
@@ -75,7 +74,7 @@ def restored(answer: Any) -> Iterator[RenderableType]:
         yield text(answer["note"])
 
 
-def run_card(run: Any) -> Iterator[RenderableType]:
+def run_card(run: Any) -> Iterator[Part]:
     """All about a run."""
     facts = {
         "run": run["id"],
@@ -110,41 +109,43 @@ def run_line(run: Item) -> str:
     return visible(" ".join([str(part) for part in parts] + ([f"({why})"] if why else []))).replace("\n", " ")
 
 
-def trial_card(trial: Any) -> Iterator[RenderableType]:
+def trial_card(trial: Any) -> Iterator[Part]:
     """The result of `endpoints test`."""
     facts = {"status": trial["status"], "took": span(trial["duration_ms"]), "error": trial["error"]}
     yield card({name: fact for name, fact in facts.items() if fact is not None})
     yield from _response(trial["response"])
 
 
-def _response(response: Any) -> Iterator[RenderableType]:
+def _response(response: Any) -> Iterator[Part]:
     if response is not None:
         yield text("response", style="bold")
         yield text(as_json(response))
 
 
-def health(view: Any) -> Iterator[RenderableType]:
+def health(view: Any) -> Iterator[Part]:
     """An endpoint's health over its time windows."""
-    yield text(f"{view['endpoint_id']}: {many(view['failure_count'], 'failure')} in a row{_last(view)}.")
+    yield text(f"{view['endpoint_id']}: {many(view['failure_count'], 'consecutive failure')}{_last(view)}.")
     yield table(view["windows"], WINDOWS)
 
 
 def _last(view: Item) -> str:
-    return f", last run at {moment(view['last_run_at'])}" if view["last_run_at"] else ", and no run yet"
+    return f", last run at {moment(view['last_run_at'])}" if view["last_run_at"] else ", no runs yet"
 
 
 def _about(window: Item, count: int) -> str:
-    return f"{count:,}" if window["complete"] else f"over {count:,}"
+    return f"{count:,}" if window["complete"] else f"more than {count:,}"
 
 
 def _percent(rate: float | None) -> str | None:
     return None if rate is None else f"{rate:.1%}"
 
 
-def usage(view: Any) -> Iterator[RenderableType]:
+def usage(view: Any) -> Iterator[Part]:
     """A tenant's usage and limits."""
     most = view["limits"]
-    counted = f"{view['endpoints']:,}" if view["endpoints_counted_all"] else f"over {view['endpoints']:,}"
+    counted = (
+        f"{view['endpoints']:,}" if view["endpoints_counted_all"] else f"more than {view['endpoints']:,}"
+    )
     lines = [
         {"what": "runs", "spent": f"{view['runs']:,}", "limit": _limit(most["runs_per_month"])},
         {
@@ -154,26 +155,24 @@ def usage(view: Any) -> Iterator[RenderableType]:
         },
         {"what": "endpoints", "spent": counted, "limit": _limit(most["endpoints"])},
     ]
-    shortest = f"; shortest interval {span(most['min_interval_ms'])}" if most["min_interval_ms"] else ""
-    yield text(
-        f"{view['tenant_id']} in {view['month']}, counted anew from {moment(view['resets_at'])}{shortest}"
-    )
+    shortest = f"; minimum interval {span(most['min_interval_ms'])}" if most["min_interval_ms"] else ""
+    yield text(f"{view['tenant_id']} in {view['month']}, resets at {moment(view['resets_at'])}{shortest}")
     yield table(lines, SPENT)
     if len(view["history"]) > 1:
         yield table(view["history"], MONTHS)
 
 
-def limits(view: Any) -> Iterator[RenderableType]:
+def limits(view: Any) -> Iterator[Part]:
     """A tenant's limits."""
     yield card(
         {
             "endpoints": _limit(view["endpoints"]),
-            "shortest interval": span(view["min_interval_ms"]) or WITHOUT,
+            "minimum interval": span(view["min_interval_ms"]) or WITHOUT,
             "runs per month": _limit(view["runs_per_month"]),
             "planner tokens per month": _limit(view["planner_tokens_per_month"]),
             "schedules per user": _limit(view["schedules_per_user"]),
-            "shortest interval of schedules": span(view["schedule_min_interval_ms"]) or WITHOUT,
-            "schedule fires per day": _limit(view["schedule_fires_per_day"]),
+            "minimum interval of schedules": span(view["schedule_min_interval_ms"]) or WITHOUT,
+            "schedule runs per day": _limit(view["schedule_fires_per_day"]),
             "schedule tokens per day": _limit(view["schedule_tokens_per_day"]),
         }
     )

@@ -25,9 +25,9 @@ def report_parts(report: Report) -> Iterator[RenderableType]:
     for phase, snapshots in groupby(recording.snapshots, key=lambda snapshot: snapshot.phase):
         yield _phase(phase, list(snapshots), recording.scenario.columns)
     yield _counts(recording)
-    yield _tally("sources: what the governor answered after each run", recording.sources())
+    yield _tally("sources: what set the next run after each run", recording.sources())
     if causes := recording.causes():
-        yield _tally("causes: what had set the moment of each run", causes)
+        yield _tally("causes: what set the time of each run", causes)
     if recording.skipped():
         yield _skipped(recording)
     if report.checks:
@@ -107,16 +107,16 @@ def _checks(report: Report) -> Group:
 def _checked(check: Check, *, judged: bool) -> Text:
     if check.passed:
         return Text("passed", style="green")
-    return Text("FAILED", style="bold red") if judged else Text("not so")
+    return Text("FAILED", style="bold red") if judged else Text("not passed")
 
 
 def _verdict(report: Report) -> Text:
     passed = sum(check.passed for check in report.checks)
     line = f"{passed} of {len(report.checks)} checks passed" if report.checks else "no checks in this mode"
     if report.mode is Mode.PLANNED:
-        line += "; they were made for the policies, and a planner is only measured by them"
+        line += "; the checks are for the policies, a planner is only measured against them"
     elif not report.judged:
-        line += "; the published rules are only measured by them"
+        line += "; the published rules are only measured against them"
     return Text(line, style="bold green" if report.passed else "bold red")
 
 
@@ -143,7 +143,7 @@ def replay_parts(replayed: ReplayReport) -> Iterator[RenderableType]:
         " evenly between the runs that bound them, and at most"
     )
     if any(one.unnoticed for one in measures(replayed)):
-        yield Text("unnoticed: changes that no run came to see; counted with the end of the replay")
+        yield Text("undetected: changes that no run detected; their delay counts until the end of the replay")
 
 
 def _courses(replayed: ReplayReport) -> Table:

@@ -3,17 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rich.console import RenderableType
-
 from cadenza.surfaces.cli.output import cards, columns, daily_tables, overview_tables, reports
-from cadenza.surfaces.cli.output.formatting import listing, many, text
+from cadenza.surfaces.cli.output.formatting import Part, listing, many, text
 
-View = Callable[[Any], Iterable[RenderableType]]
-NO_ANALYSES = "No planner has said anything yet."
-NO_COSTS = "No planner has spent anything."
+View = Callable[[Any], Iterable[Part]]
+NO_ANALYSES = "No planner evaluations yet."
+NO_COSTS = "No planner costs yet."
 
 
-def view_of(operation: str, words: Mapping[str, Any], answer: Any) -> Iterable[RenderableType]:
+def view_of(operation: str, words: Mapping[str, Any], answer: Any) -> Iterable[Part]:
     """Render an operation's answer; for an empty answer, a sentence with the arguments in it."""
     view = VIEWS[operation]
     return [text(view.format(**words))] if isinstance(view, str) else view(answer)
@@ -29,20 +27,21 @@ def _steered(verb: str) -> View:
 
 
 VIEWS: dict[str, View | str] = {
-    "list_jobs": listing(columns.JOBS, "There are no jobs; cadenza jobs create makes one."),
+    "list_jobs": listing(columns.JOBS, "No jobs yet. Create one with cadenza jobs create."),
     "get_job": cards.job_card,
     "create_job": cards.job_card,
     "update_job": cards.job_card,
     "pause_job": cards.job_card,
     "resume_job": cards.job_card,
     "delete_job": "Deleted the job {job} with its endpoints.",
-    "list_endpoints": listing(columns.ENDPOINTS, "There are no such endpoints."),
+    "list_endpoints": listing(columns.ENDPOINTS, "No matching endpoints."),
     "get_endpoint": cards.endpoint_card,
     "create_endpoint": cards.endpoint_card,
     "update_endpoint": cards.endpoint_card,
     "reset_failures": cards.endpoint_card,
+    "create_heartbeat_token": cards.new_heartbeat_token,
     "delete_endpoint": "Deleted the endpoint {endpoint}.",
-    "list_rows": listing(overview_tables.BOARD, "There are no endpoints."),
+    "list_rows": listing(overview_tables.BOARD, "No endpoints yet."),
     "get_timeline": overview_tables.timeline,
     "test_endpoint": reports.trial_card,
     "preview_steering": overview_tables.preview,
@@ -55,10 +54,10 @@ VIEWS: dict[str, View | str] = {
     "pause_endpoints": _steered("Paused"),
     "resume_endpoints": _steered("Resumed"),
     "list_hints": listing(columns.HINTS, "No hints yet."),
-    "list_runs": listing(columns.RUNS, "There are no such runs."),
+    "list_runs": listing(columns.RUNS, "No matching runs."),
     "get_run": reports.run_card,
     "get_health": reports.health,
-    "list_rules": listing(columns.RULES, "There are no rules."),
+    "list_rules": listing(columns.RULES, "No rules yet."),
     "get_rule": cards.rule_card,
     "create_rule": cards.rule_card,
     "update_rule": cards.rule_card,
@@ -68,37 +67,37 @@ VIEWS: dict[str, View | str] = {
     "list_sittings": listing(columns.ALL_ANALYSES, NO_ANALYSES),
     "get_planner_cost": _part("days", listing(columns.COSTS, NO_COSTS)),
     "get_spending": _part("endpoints", listing(columns.SPENDING, NO_COSTS)),
-    "list_learning": listing(columns.LEARNED, "Nothing was learned yet."),
-    "list_schedules": listing(columns.SCHEDULES, "There are no schedules."),
+    "list_learning": listing(columns.LEARNED, "No results yet."),
+    "list_schedules": listing(columns.SCHEDULES, "No schedules yet."),
     "create_schedule": cards.new_schedule,
     "resume_schedule": "Resumed the schedule {schedule}.",
     "delete_schedule": "Deleted the schedule {schedule}.",
-    "list_users": listing(columns.USERS, "There are no users; cadenza users put makes one."),
+    "list_users": listing(columns.USERS, "No users yet. Create one with cadenza users put."),
     "get_user": cards.user_card,
     "put_user": cards.user_card,
     "create_user_token": cards.new_token,
-    "delete_user": "Deleted the user {user} with everything that was theirs.",
-    "list_agents": listing(columns.AGENTS, "There are no agents; cadenza agents put makes one."),
+    "delete_user": "Deleted the user {user} and all data of the user.",
+    "list_agents": listing(columns.AGENTS, "No agents yet. Create one with cadenza agents put."),
     "get_agent": cards.agent_card,
     "put_agent": cards.agent_card,
     "send_message": cards.reply,
     "delete_agent": "Deleted the agent {agent} with its schedules and conversations.",
-    "list_daily_users": listing(daily_tables.USERS, "There are no daily users; cadenza daily put makes one."),
+    "list_daily_users": listing(daily_tables.USERS, "No daily users yet. Create one with cadenza daily put."),
     "get_daily_user": daily_tables.user_with_days,
     "put_daily_user": daily_tables.user,
     "put_daily_users": daily_tables.imported,
-    "delete_daily_user": "The user {user} is served daily no more.",
+    "delete_daily_user": "Removed the daily user {user}.",
     "get_day": daily_tables.day,
     "get_windows": daily_tables.windows,
     "get_history": daily_tables.history,
-    "list_misses": listing(daily_tables.VERDICTS, "Nobody was missed."),
-    "list_keys": listing(columns.KEYS, "There are no keys."),
+    "list_misses": listing(daily_tables.VERDICTS, "No users missed."),
+    "list_keys": listing(columns.KEYS, "No keys yet."),
     "create_key": cards.new_key,
     "delete_key": "Deleted the key {key_id}.",
-    "list_secrets": listing(columns.SECRETS, "There are no secrets."),
-    "put_secret": "Keeps the secret {secret_name}; targets refer to it as ${{secret:{secret_name}}}.",
+    "list_secrets": listing(columns.SECRETS, "No secrets yet."),
+    "put_secret": "Saved the secret {secret_name}. Use it in targets as ${{secret:{secret_name}}}.",
     "delete_secret": "Deleted the secret {name}.",
-    "list_audit": listing(columns.AUDIT, "There are no such audit records."),
+    "list_audit": listing(columns.AUDIT, "No matching audit records."),
     "get_audit_record": reports.audit_record,
     "restore_definition": reports.restored,
     "set_limits": reports.limits,
