@@ -52,12 +52,30 @@ def _ratios(to_fixed: Figures) -> str:
     return f"{to_fixed['mean']:.2f} / {to_fixed['p95']:.2f}"
 
 
-def cycles(found: Figures) -> str:
-    """The product on SQLite with its defaults, beside the ceiling."""
+def plain(found: Figures) -> str:
+    """Every figure under its own name."""
     return table("figure | value", [f"`{name}` | {value:,}" for name, value in found.items()])
 
 
-TABLES: Mapping[str, Callable[[Figures], str]] = {"peers": peers, "traces": traces, "cycles": cycles}
+def postgres_cycles(found: Figures) -> str:
+    """One and two processes of each kind, and then how they compare."""
+    laps = {name: one for name, one in found.items() if name.rstrip("12").endswith("_")}
+    rows = [
+        f"`{name}` | {one['per_second']:,} | {one['cpu_us']} | {one['cores']}" for name, one in laps.items()
+    ]
+    others = {name: one for name, one in found.items() if name not in laps and name != "goals"}
+    head = "| cycles a second | µs of CPU a cycle, worker and server | cores"
+    return f"{table(head, rows)}\n\n{plain(others)}"
+
+
+TABLES: Mapping[str, Callable[[Figures], str]] = {
+    "peers": peers,
+    "postgres_cycles": postgres_cycles,
+    "cycles": plain,
+    "rest": plain,
+    "commands": plain,
+    "traces": traces,
+}
 
 
 def recorded(name: str) -> Any:

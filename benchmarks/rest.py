@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -193,6 +194,7 @@ async def measure(*, connections: int, requests: int, laps: int, commits: int) -
         **{f"{name}_cpu_us": round(median(cpu[name]) * 1e6, 1) for name in PATHS},
         **{f"{name}_ratio": ratio(rates["empty"], rates[name]) for name in ("one", "page")},
         **{f"{name}_cpu_ratio": ratio(cpu[name], cpu["empty"]) for name in ("one", "page")},
+        "load": round(os.getloadavg()[0], 1),
         "goal_ratio": GOAL,
         "goal_per_s": GOAL_PER_S,
     }
