@@ -1,5 +1,6 @@
 """The program `cadenza`, which `python -m cadenza` is, too; Ctrl-C never shows a traceback."""
 
+import gc
 import os
 import signal
 import sys
@@ -19,8 +20,10 @@ def main() -> int:
         signal.default_int_handler = _interrupt
         signal.signal(signal.SIGINT, _interrupt)
     try:
+        gc.disable()  # What modules define stays; looking through it again and again takes time.
         from cadenza.roots.command_line import main as carry_out
 
+        gc.enable()
         code = carry_out()
         if signal.getsignal(signal.SIGINT) is _interrupt:
             signal.signal(signal.SIGINT, _end)

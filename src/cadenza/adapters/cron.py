@@ -156,7 +156,7 @@ def in_utc(after: datetime) -> datetime:
     try:
         return check_moment("after", after).astimezone(UTC)
     except OverflowError:
-        raise InvalidRequest("after lies outside the calendar.", "after") from None
+        raise InvalidRequest("after is outside the calendar.", "after") from None
 
 
 def parse_expression(expression: str, timezone: str) -> CronExpression:
@@ -235,4 +235,4 @@ def read_zone(name: str) -> ZoneInfo:
             return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
         pass
-    raise InvalidRequest(f"{name!r} names no time zone; Europe/Berlin would be one.", "timezone")
+    raise InvalidRequest(f"{name!r} is not a time zone; an example is Europe/Berlin.", "timezone")

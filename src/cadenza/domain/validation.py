@@ -1,6 +1,7 @@
-"""Checks of values from outside, durations, counts, moments and texts; each raises InvalidRequest."""
+"""Checks of values from outside: durations, counts, moments, texts and labels; each raises InvalidRequest."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -70,7 +71,7 @@ def check_text(field: str, value: Any, *, longest: int = LONGEST_TEXT) -> str:
     if not isinstance(value, str):
         raise InvalidRequest(f"{field} must be a text.", field)
     if len(value) > longest:
-        raise InvalidRequest(f"{field} has {len(value):,} characters; at most {longest:,} are taken.", field)
+        raise InvalidRequest(f"{field} has {len(value):,} characters; the maximum is {longest:,}.", field)
     return value
 
 
@@ -103,3 +104,28 @@ def iso(moment: datetime) -> str:
 def milliseconds(count: int) -> timedelta:
     """A duration as a timedelta; cached, because the same few are used over and over."""
     return timedelta(0, 0, 0, count)
+
+
+MOST_LABELS = 32
+LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
+LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._:/@-]{0,61}[A-Za-z0-9])?)?")
+
+
+def check_labels(labels: Any) -> dict[str, str]:
+    """Labels with which an owner finds and steers endpoints together.
+
+    Names and values are short words without spaces; a value may be empty.
+    """
+    if not isinstance(labels, Mapping) or len(labels) > MOST_LABELS:
+        raise InvalidRequest(f"labels must be at most {MOST_LABELS} names with their values.", "labels")
+    for name, value in labels.items():
+        if not isinstance(name, str) or not LABEL_NAME.fullmatch(name):
+            raise InvalidRequest(f"{quoted(name)} is not the name of a label.", "labels")
+        if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
+            raise InvalidRequest(f"{quoted(value)} is not the value of a label.", "labels")
+    return dict(labels)
+
+
+def has_labels(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Are all the wanted labels there, with these values?"""
+    return all(labels.get(name) == value for name, value in wanted.items())

@@ -119,7 +119,7 @@ class Attempts:
         self._log.debug("a dependency is unavailable, retrying", **facts)
         lasted_s = self._outage.failed(self._now_s())
         if lasted_s is not None:
-            self._log.warning("a dependency stays unavailable, retrying", **facts, for_s=round(lasted_s))
+            self._log.warning("a dependency is still unavailable, retrying", **facts, for_s=round(lasted_s))
 
     def _now_s(self) -> float:
         return self._clock.now().timestamp()

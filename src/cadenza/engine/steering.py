@@ -90,5 +90,5 @@ async def call_tool(tools: Tools, name: object, arguments: Mapping[str, Any]) ->
     """Call a tool by its name; InvalidRequest if there is no such tool."""
     tool = tools.get(name) if isinstance(name, str) else None
     if tool is None:
-        raise InvalidRequest(f"There is no tool {quoted(name)}; there are {', '.join(tools)}.", "tool")
+        raise InvalidRequest(f"Tool {quoted(name)} not found; available are {', '.join(tools)}.", "tool")
     return await tool.execute(arguments)

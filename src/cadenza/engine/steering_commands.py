@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self, TypedDict
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.field_faults import LONGEST_NAME, unknown_field
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.hint import (
@@ -15,7 +16,6 @@ from cadenza.domain.scheduling.hint import (
     IntervalHint,
     OneShotHint,
 )
-from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.domain.scheduling.steer import (
     ChangedEndpoint,
     clear_hints,

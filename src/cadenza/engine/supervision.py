@@ -108,9 +108,9 @@ class Supervisor:
         part, problem, again_ms = crash
         facts = {"part": part.name, "problem": error_text(problem), "traceback": traceback_text(problem)}
         if again_ms is None:
-            self._log.error("a part keeps crashing and is given up; the process ends", **facts)
+            self._log.error("a part keeps crashing; the process exits", **facts)
         else:
-            event = "a part has crashed and starts again; the others go on"
+            event = "a part crashed and is restarted; the other parts continue"
             self._log.warning(event, **facts, again_ms=again_ms)
         if self._telemetry is not None:
             self._telemetry.emit(PART_CRASHED, {"crashes": 1}, {"part": part.name})

@@ -16,7 +16,7 @@ from cadenza.operations.access.recording import perform_recorded
 from cadenza.operations.context import Dependencies, IdempotentRequest, RequestContext
 from cadenza.operations.fields import read_cursor, write_cursor
 from cadenza.operations.operation import AnyOperation, View
-from cadenza.operations.table import BY_NAME
+from cadenza.operations.single_operation import find_operation
 
 Model = TypeVar("Model", bound=BaseModel)
 Result = TypeVar("Result")
@@ -36,9 +36,9 @@ class Application:
 
     async def ask(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> View:
         """Perform an operation by its name."""
-        operation = BY_NAME.get(name)
+        operation = find_operation(name)
         if operation is None:
-            raise NotFound(f"There is no operation {name}.")
+            raise NotFound(f"Operation {name} not found.")
         return await self.perform(operation, arguments, caller)
 
     async def perform(
@@ -52,7 +52,7 @@ class Application:
         """Perform an operation: check the scope, then the arguments, then call the handler."""
         caller.must(operation.scope)
         if caller.on_behalf_of is not None and not operation.user:
-            raise NotAllowed("A user's token cannot do this; it needs a key.")
+            raise NotAllowed("Not allowed with a user's token; use an API key.")
         command = (
             await beside_event_loop(parse_command, operation, arguments)
             if operation.bulk

@@ -5,14 +5,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.daily.window import WINDOW
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.agents.conversation import Conversations
-from cadenza.engine.steering import Steering
-from cadenza.engine.worker.execute import Executor
 from cadenza.operations.audit_trail import AuditTrail
 from cadenza.ports.access import TokenGenerator, user_reply_key
 from cadenza.ports.clock import Clock, CronCalculator
@@ -22,6 +19,11 @@ from cadenza.ports.secrets import SecretStore
 from cadenza.ports.simulations import Simulations
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
+
+if TYPE_CHECKING:  # A command that reads a list needs none of them.
+    from cadenza.engine.agents.conversation import Conversations
+    from cadenza.engine.steering import Steering
+    from cadenza.engine.worker.execute import Executor
 
 TakeTrial = Callable[[EndpointKey], Awaitable[float | None]]
 """None if the trial is allowed, else the seconds to wait."""
@@ -37,10 +39,10 @@ class Dependencies:
     ids: Ids
     token_generator: TokenGenerator
     log: Logger
-    executor: Executor
+    executor: "Executor"
     """For trial runs, which no quota counts."""
     secrets: SecretStore
-    steering: Steering
+    steering: "Steering"
     expressions: Expressions
     """Evaluates the conditions of rules."""
     take_trial: TakeTrial
@@ -58,7 +60,7 @@ class Dependencies:
     """The longest timeout that an endpoint may have; None is without limit."""
     daily_window: timedelta = WINDOW
     """How long before a daily user's cutoff the window opens."""
-    conversations: Conversations | None = None
+    conversations: "Conversations | None" = None
     """Runs turns of agents; None where there are no agents."""
     models: Collection[str] = ()
     """The models that agents may have."""

@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from inspect import cleandoc, getsource
 from itertools import pairwise
@@ -103,3 +103,30 @@ def _writes_all(kind: type) -> bool:
     return issubclass(kind, BaseModel) and not any(
         field.exclude or field.exclude_if for field in kind.model_fields.values()
     )
+
+
+Value = TypeVar("Value")
+Result = TypeVar("Result")
+
+
+def remembered_by_identity(*, most: int) -> Callable[[Callable[[Value], Result]], Callable[[Value], Result]]:
+    """Let a function of one frozen value remember its last results by the identity of the value.
+
+    Stores return the same object again while nothing has changed. A remembered value is held, so that
+    no other gets its id; with `most` of them, all are forgotten.
+    """
+
+    def decorate(make: Callable[[Value], Result]) -> Callable[[Value], Result]:
+        remembered: dict[int, tuple[Value, Result]] = {}
+
+        def made(value: Value) -> Result:
+            found = remembered.get(id(value))
+            if found is None:
+                if len(remembered) >= most:
+                    remembered.clear()
+                found = remembered[id(value)] = (value, make(value))
+            return found[1]
+
+        return made
+
+    return decorate

@@ -125,7 +125,7 @@ class KeptReply:
             return
         field = self._request.field
         if stored.fingerprint != self._request.fingerprint:
-            raise InvalidRequest(f"This {field} was used for another request; take a new one.", field)
+            raise InvalidRequest(f"This {field} was used for another request; use a new one.", field)
         if stored.status is None:
             left = (stored.began_at - self._stale_before).total_seconds()
             raise StillRunning(

@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.scheduling.hint import Rank
 from cadenza.operations.context import RequestContext
-from cadenza.operations.documented_models import Documented
+from cadenza.operations.documented_models import Documented, as_json
 
 
 class Command(Documented):
@@ -24,6 +24,10 @@ class View(Documented):
     """What an operation answers."""
 
     model_config = ConfigDict(frozen=True)
+
+    def to_json(self) -> bytes:
+        """It as JSON."""
+        return as_json(self)
 
 
 class Nothing(View):

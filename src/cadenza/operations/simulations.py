@@ -114,10 +114,10 @@ class SimulationView(View):
 
 @operation("GET /v1/simulation", Scope.READ, agent=False)
 async def get_simulation(context: RequestContext, command: GetSimulation) -> SimulationView:
-    """Play a scenario both ways, and tell every run and what steered it. It is the same every time."""
+    """Simulate a scenario with both sets of rules: every run and what steered it."""
     simulations = context.dependencies.simulations
     if simulations is None:
-        raise Unavailable("There are no simulations here.")
+        raise Unavailable("Simulations are not available here.")
     if command.scenario not in simulations.names:
         known = ", ".join(simulations.names)
         raise InvalidRequest(f"scenario must be one of {known}.", "scenario")

@@ -12,6 +12,7 @@ from cadenza.operations.config.apply import CONFIG
 from cadenza.operations.daily.days import DAILY_DAYS
 from cadenza.operations.daily.statistics import DAILY_FIGURES
 from cadenza.operations.daily.users import DAILY_USERS
+from cadenza.operations.monitoring.heartbeats import HEARTBEATS
 from cadenza.operations.monitoring.overview import OVERVIEW
 from cadenza.operations.monitoring.slo_alerts import ALERTS, SLO
 from cadenza.operations.operation import AnyOperation
@@ -37,6 +38,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *STEERING,
     *PREVIEW,
     *TRIAL,
+    *HEARTBEATS,
     *RUNS,
     *RUN_FEED,
     *RULES,

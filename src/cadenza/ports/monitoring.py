@@ -1,12 +1,13 @@
 """Statistics, service levels, alerts and health: what their stores guarantee."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.monitoring.forecast import UpcomingRun
+from cadenza.domain.monitoring.heartbeat import Received, Signal
 from cadenza.domain.monitoring.slo import SloState
 from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.planning.health import EndedRun
@@ -167,4 +168,33 @@ class StoreHealth(Protocol):
 
     async def check(self) -> None:
         """Return if changes can be committed; Unavailable with the reason if they are refused."""
+        ...
+
+
+Receive = Callable[[Endpoint], Received | None]
+
+
+class HeartbeatStore(Protocol):
+    """Tokens of the senders of heartbeats, by their digests, and signals that no run has recorded yet."""
+
+    async def put_token(self, key: EndpointKey, digest: bytes) -> None:
+        """Give an endpoint this token instead of the one it had."""
+        ...
+
+    async def endpoint_of(self, digest: bytes) -> EndpointKey | None:
+        """The endpoint that a token belongs to; None if it belongs to none."""
+        ...
+
+    async def receive(self, key: EndpointKey, receive: Receive) -> bool:
+        """Store a signal and write the fresh endpoint after it, in one commit; False if nothing is stored.
+
+        NotFound if there is no such endpoint. If the next run moved, sleeping workers are woken.
+        """
+        ...
+
+    async def take_signals(self, key: EndpointKey, slot: datetime) -> list[Signal]:
+        """The signals of a slot, in the order of their arrival: all that wait, and all it had before.
+
+        A slot that is run again gets the same signals, and those since. Those of other slots are deleted.
+        """
         ...

@@ -17,6 +17,7 @@ from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 Settle = Callable[[Endpoint, Completion], SettledRun]
 RecheckClaim = Callable[[Endpoint, Claim], Recheck]
 Abandon = Callable[[Endpoint, Run, ProcessDeath], SettledRun]
+Now = Callable[[], datetime]
 
 
 class SweepRules(NamedTuple):
@@ -119,9 +120,10 @@ class EndpointStore(Protocol):
         """
         ...
 
-    async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
+    async def sweep(self, *, now: Now, limit: int, rules: SweepRules) -> list[SettledRun]:
         """Abandon runs whose lease ran out and remove one-shot hints that expired unused, in one commit.
 
+        The moment is asked for in that commit, which may have waited for others.
         The rule is told what the holder of a lease had in flight when it ran out, also where that is
         swept in several commits.
         Returns the abandoned runs; their turns and alerts are written as by `finalize`.

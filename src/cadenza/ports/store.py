@@ -17,7 +17,7 @@ from cadenza.ports.access import (
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
 from cadenza.ports.catalog import Catalog
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
-from cadenza.ports.monitoring import AlertStore, SloStore, StatisticsStore, StoreHealth
+from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
 from cadenza.ports.planning import AnalysisStore, RuleStore
 from cadenza.ports.scheduling import EndpointStore, FunctionStore, RunStore
 
@@ -32,6 +32,7 @@ class Store:
 
     endpoints: EndpointStore
     functions: FunctionStore
+    heartbeats: HeartbeatStore
     runs: RunStore
     catalog: Catalog
 

@@ -68,7 +68,7 @@ async def simulate(
 ) -> Report:
     """Simulate a scenario and check it; the prototype is always simulated too, for comparison."""
     if name not in CATALOGUE:
-        raise NotFound(f"There is no scenario {name!r}; there are {', '.join(CATALOGUE)}.")
+        raise NotFound(f"Scenario {name!r} not found; available are {', '.join(CATALOGUE)}.")
     _check_step(step_s, as_published=as_published)
     if as_published and planners is not None:
         raise InvalidRequest("The published rules have no planner but their own.", "planner")

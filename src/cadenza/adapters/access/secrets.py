@@ -31,7 +31,7 @@ class EnvironmentSecrets:
         kind, _, name = reference.partition(":")
         if kind == "env" and self._is_allowed(tenant_id, name) and name in self._environment:
             return self._environment[name]
-        raise NotFound(f"There is no secret {reference}; the operator may have to allow it.")
+        raise NotFound(f"Secret {reference} not found; the operator may have to allow it.")
 
     def _is_allowed(self, tenant_id: str, name: str) -> bool:
         if self._allowed is None:
@@ -61,5 +61,5 @@ class SecretsByKind:
         """The value, from the resolver of its kind."""
         resolver = self._resolvers.get(reference.partition(":")[0])
         if resolver is None:
-            raise NotFound(f"There is no secret {reference}; nothing here keeps secrets of its kind.")
+            raise NotFound(f"Secret {reference} not found: secrets of this kind are not configured.")
         return await resolver.reveal(tenant_id, reference)

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Self
 
+from cadenza.domain.monitoring.heartbeat import outcome_of
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
+from cadenza.domain.scheduling.target import CallableTarget, HeartbeatTarget, HttpTarget, PromptTarget
 from cadenza.ports.dispatcher import Dispatcher
+from cadenza.ports.monitoring import HeartbeatStore
 
 
 class DispatcherByTarget:
@@ -19,8 +21,14 @@ class DispatcherByTarget:
         http: Dispatcher | None = None,
         callables: Dispatcher | None = None,
         prompts: Dispatcher | None = None,
+        heartbeats: Dispatcher | None = None,
     ) -> None:
-        self._dispatchers = {HttpTarget: http, CallableTarget: callables, PromptTarget: prompts}
+        self._dispatchers = {
+            HttpTarget: http,
+            CallableTarget: callables,
+            PromptTarget: prompts,
+            HeartbeatTarget: heartbeats,
+        }
 
     async def execute(self, claim: Claim) -> Outcome:
         """Run the target with the dispatcher of its kind."""
@@ -30,6 +38,17 @@ class DispatcherByTarget:
             kind = type(target).__name__.removesuffix("Target").lower()
             return Outcome(RunStatus.FAILURE, error=f"this worker does not run {kind} targets")
         return await dispatcher.execute(claim)
+
+
+class HeartbeatDispatcher:
+    """Reads the signals of a slot; the same ones again if the slot is run again."""
+
+    def __init__(self, store: HeartbeatStore) -> None:
+        self._store = store
+
+    async def execute(self, claim: Claim) -> Outcome:
+        """What the sender said; a heartbeat that is missing is a failure."""
+        return outcome_of(await self._store.take_signals(claim.key, claim.slot), claim)
 
 
 class DispatcherOnDemand:

@@ -12,11 +12,12 @@ from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
 from cadenza.domain.monitoring.alert import RaisedAlert
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, has_labels
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.validation import has_labels
 from cadenza.ports.catalog import BulkChange, EndpointFilter
 from cadenza.ports.scheduling import RunFilter
 
@@ -95,7 +96,7 @@ def same_rule(before: Rule, after: Rule) -> Rule:
 
 def not_found(kind: str, id_: str) -> NotFound:
     """There is none, or it belongs to another tenant."""
-    return NotFound(f"There is no {kind} {id_}.")
+    return NotFound(f"{kind.capitalize()} {id_} not found.")
 
 
 def already_exists(kind: str, id_: str) -> Conflict:

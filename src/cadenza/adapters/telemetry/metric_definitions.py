@@ -187,14 +187,14 @@ SUSPECTED = MetricDefinition(
     MetricKind.COUNTER,
     "cadenza_endpoints_suspected",
     "cadenza.endpoints.suspected",
-    "Runs that were in flight when their process died, by how they are tried again.",
+    "Runs that were in flight when their process died, by how they are run next.",
     ("scheduler", "trial"),
 )
 PAUSED = MetricDefinition(
     MetricKind.COUNTER,
     "cadenza_endpoints_paused",
     "cadenza.endpoints.paused",
-    "Endpoints that were paused for good, until somebody resumes them.",
+    "Endpoints that were paused until resumed, because their worker processes died.",
     ("scheduler",),
 )
 ALERTS = MetricDefinition(

@@ -90,7 +90,7 @@ class Caller(NamedTuple):
     def must(self, scope: Scope) -> None:
         """Raise NotAllowed without this scope."""
         if not self.may(scope):
-            raise NotAllowed(f"This needs a key with the scope {scope}.")
+            raise NotAllowed(f"This needs an API key with the scope {scope}.")
 
 
 def caller_of(key: ApiKey) -> Caller:

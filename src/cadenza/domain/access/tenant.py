@@ -56,9 +56,7 @@ class Limits:
         if least is None:
             return endpoint
         if isinstance(endpoint.baseline, Every) and endpoint.baseline.interval_ms < least:
-            raise InvalidRequest(
-                f"An interval may not be shorter than {duration_in_words(least)} here.", "baseline"
-            )
+            raise InvalidRequest(f"Limited by minimum interval: {duration_in_words(least)}.", "baseline")
         guard = endpoint.guard
         if guard.min_interval_ms is None:
             return evolve(endpoint, guard=_guard_from(least, guard))

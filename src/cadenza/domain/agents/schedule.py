@@ -70,7 +70,7 @@ def schedule_of_user(endpoint: Endpoint, user: UserKey) -> Endpoint:
 
 def schedule_not_found(schedule_id: str) -> NotFound:
     """The error for a schedule that does not exist or belongs to another user."""
-    return NotFound(f"There is no schedule {schedule_id}.")
+    return NotFound(f"Schedule {schedule_id} not found.")
 
 
 def schedule_of(endpoint: Endpoint) -> Schedule:

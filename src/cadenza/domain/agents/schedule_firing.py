@@ -45,6 +45,17 @@ def scheduled_message(claim: Claim, at: datetime) -> Message:
     )
 
 
+FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED)
+
+
+def turn_of(completion: Completion, *, verdict: bool) -> Turn | None:
+    """The turn of a run in a conversation: its own, or the notice that a schedule failed for good."""
+    failed = verdict and completion.outcome.status in FAILED
+    if failed and isinstance(completion.claim.endpoint.target, PromptTarget):
+        return failure_turn(completion)
+    return completion.outcome.turn
+
+
 def failure_turn(completion: Completion) -> Turn:
     """The turn that tells the user of a failed firing; its reason is for the operator alone.
 

@@ -151,7 +151,7 @@ def _with_offset(moment: datetime, zone: str | None) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise InvalidRequest("run_at lies beyond the calendar: check the year.", "run_at") from None
+        raise InvalidRequest("run_at is outside the calendar: check the year.", "run_at") from None
 
 
 def _zone_of(zone: str | None) -> ZoneInfo:
@@ -167,7 +167,7 @@ def _zone_of(zone: str | None) -> ZoneInfo:
 def _in_the_future(moment: datetime, now: datetime) -> datetime:
     if moment <= now:
         raise InvalidRequest(
-            f"run_at {iso(moment)} is in the past: it is {iso(now)} now. Give a moment that is still ahead.",
+            f"run_at {iso(moment)} is in the past: it is {iso(now)} now. Give a time in the future.",
             "run_at",
         )
     if moment > now + LONGEST_AHEAD:
@@ -202,7 +202,7 @@ def draft_endpoint(
     request = request_digest(requester, wanted)
     prompt = check_text("prompt", wanted.prompt, longest=LONGEST_PROMPT)
     if not prompt.strip():
-        raise InvalidRequest("prompt must say what is to be done when it fires.", "prompt")
+        raise InvalidRequest("prompt must not be empty.", "prompt")
     return Endpoint(
         id=schedule_id(request, length),
         name=one_line("name", wanted.name),
@@ -229,7 +229,7 @@ def admit_schedule(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits,
     most = limits.schedules_per_user
     if most is not None and len(active) >= most:
         raise LimitReached(
-            f"The user has {len(active):,} active schedules, and may have {most:,}: delete one first."
+            f"The user has {len(active):,} active schedules, and the limit is {most:,}: delete one first."
         )
     _check_interval(new, limits.schedule_min_interval_ms, cron)
     _check_fires([new, *active], limits.schedule_fires_per_day, cron)

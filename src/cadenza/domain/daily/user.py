@@ -217,7 +217,7 @@ def due_among(changes: Sequence[DueChange], day: date, due: time) -> time:
 def enrollment(tenant_id: str, user_id: str, due: time) -> Enrollment:
     """A checked enrollment; InvalidRequest unless the due time is a whole minute of a UTC day."""
     if not check_text("user_id", user_id, longest=LONGEST_USER_ID).strip():
-        raise InvalidRequest("user_id must say who.", "user_id")
+        raise InvalidRequest("user_id must not be empty.", "user_id")
     if due.second or due.microsecond or due.tzinfo not in (None, UTC):
         raise InvalidRequest(f"due_time must be {DUE_TIME_FORM}.", "due_time")
     return Enrollment(UserKey(tenant_id, user_id), due.replace(tzinfo=None))

@@ -69,7 +69,7 @@ def slo_alert(facts: Facts, now: datetime) -> Alert:
     state = AlertState(facts["change"])
     about = f"{facts['slo']} of the {facts['scheduler']} scheduler"
     measured = f"{_number(facts['value'])} against {_number(facts['threshold'])}"
-    words = "is breached" if state is AlertState.BEGUN else "is kept again"
+    words = "is breached" if state is AlertState.BEGUN else "is OK again"
     return Alert(
         key=f"slo:{facts['process']}:{facts['scheduler']}:{facts['slo']}:{facts['since']}:{state}",
         kind=AlertKind.SLO,
@@ -88,7 +88,7 @@ def failure_alert(facts: Facts, now: datetime, *, most: int) -> Alert | None:
         key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:begun",
         kind=AlertKind.ENDPOINT,
         state=AlertState.BEGUN,
-        text=f"Endpoint {facts['endpoint_id']} has failed {_many(most, 'time')} in a row: {facts['error']}",
+        text=f"Endpoint {facts['endpoint_id']} has {_many(most, 'consecutive failure')}: {facts['error']}",
         raised_at=now,
         facts=facts,
     )
@@ -103,19 +103,19 @@ def recovery_alert(facts: Facts, now: datetime, *, most: int) -> Alert | None:
         key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:over",
         kind=AlertKind.ENDPOINT,
         state=AlertState.OVER,
-        text=f"Endpoint {facts['endpoint_id']} is well again after {_many(failures, 'failure')} in a row.",
+        text=f"Endpoint {facts['endpoint_id']} recovered after {_many(failures, 'consecutive failure')}.",
         raised_at=now,
         facts=facts,
     )
 
 
 def pause_alert(facts: Facts, now: datetime) -> Alert:
-    """An endpoint that was paused for good; it says why, and what the way back is."""
+    """An endpoint that was paused until resumed; it says why, and what the way back is."""
     return Alert(
         key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:paused",
         kind=AlertKind.ENDPOINT,
         state=AlertState.BEGUN,
-        text=f"Endpoint {facts['endpoint_id']} is paused for good: {facts['reason']}",
+        text=f"Endpoint {facts['endpoint_id']} is paused until resumed: {facts['reason']}",
         raised_at=now,
         facts=facts,
     )
@@ -132,7 +132,7 @@ def quota_alert(facts: Facts, now: datetime) -> Alert | None:
         key=f"quota:{about}",
         kind=AlertKind.QUOTA,
         state=AlertState.BEGUN,
-        text=f"Tenant {facts['tenant_id']} has spent {percent} % of its quota: {used} in {facts['month']}.",
+        text=f"Tenant {facts['tenant_id']} has used {percent} % of its quota: {used} in {facts['month']}.",
         raised_at=now,
         facts={**facts, "percent": percent},
     )
@@ -164,4 +164,4 @@ def _many(number: int, what: str) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "nothing" if value is None else f"{value:,.4g}" if abs(value) < 1 else f"{value:,.0f}"
+    return "no data" if value is None else f"{value:,.4g}" if abs(value) < 1 else f"{value:,.0f}"

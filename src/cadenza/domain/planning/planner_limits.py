@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from cadenza.domain.monitoring.heartbeat import why_not_steered
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, baseline_after, plan_next_run
@@ -16,13 +17,13 @@ if TYPE_CHECKING:  # Steering asks this module.
 
 LLM_PLANNER = "planner:llm"
 MINUTE_MS = 60_000
-NOT_ENABLED = "a model enables no endpoint that is disabled"
-NOT_DISABLED = "a model disables no endpoint"
-NOT_MOVED = "a model moves no endpoint out of a job that is not active"
-NOT_MOVED_IN = "a model moves no endpoint into a job that is not active"
+NOT_ENABLED = "models may not enable a disabled endpoint"
+NOT_DISABLED = "models may not disable an endpoint"
+NOT_MOVED = "models may not move an endpoint out of a paused job"
+NOT_MOVED_IN = "models may not move an endpoint into a paused job"
 BOUNDS = {
-    "guard": "a model does not change the guard, which bounds it",
-    "planning": "a model does not change who may steer, and how far (planning)",
+    "guard": "models may not change the guard",
+    "planning": "models may not change who may steer (planning)",
 }
 """The fields with which an owner bounds those who steer."""
 
@@ -30,17 +31,19 @@ BOUNDS = {
 def why_kept_off(endpoint: Endpoint, record: "HintRecord", *, now: datetime, cron: CronClock) -> str | None:
     """Why a call may not act; None if it may.
 
-    1. What is in force of a higher rank stays.
-    2. The LLM planner steers only endpoints for which their owner switched it on.
-    3. No pause and no interval hint of a model or the learning planner puts a run off for longer than
+    1. A heartbeat takes no hints: its sender decides when it comes.
+    2. What is in force of a higher rank stays.
+    3. The LLM planner steers only endpoints for which their owner switched it on.
+    4. No pause and no interval hint of a model or the learning planner puts a run off for longer than
        the owner allows, counted from when the baseline would have it after its last run. Calls that are
        repeated do not add up, as only a run moves that moment. What delays nothing may always act.
     """
-    outranked = why_not_applied(endpoint.in_force(now), record.kind, record.origin)
-    if outranked is not None:
-        return outranked
+    refused = why_not_steered(endpoint, record.kind)
+    refused = refused or why_not_applied(endpoint.in_force(now), record.kind, record.origin)
+    if refused is not None:
+        return refused
     if record.origin == LLM_PLANNER and not endpoint.planning.llm:
-        return "its owner has not switched the LLM planner on for it (planning.llm)"
+        return "the LLM planner is not enabled for this endpoint (planning.llm)"
     if rank_of(record.origin) > Rank.LLM:
         return None
     until = _silent_until(endpoint, record, now=now, cron=cron)
@@ -51,8 +54,8 @@ def why_kept_off(endpoint: Endpoint, record: "HintRecord", *, now: datetime, cro
         return None
     longest = duration_in_words(endpoint.planning.max_pause_minutes * MINUTE_MS)
     return (
-        f"models and learning may put a run off by {longest} (planning.max_pause_minutes),"
-        f" and it has to run by {iso(latest)}"
+        f"models and the learning planner may delay a run by at most {longest}"
+        f" (planning.max_pause_minutes), and it has to run by {iso(latest)}"
     )
 
 

@@ -63,7 +63,7 @@ NO_SUSPICION: dict[str, int] = {"abandoned_count": 0, "abandoned_alone_count": 0
 
 
 class Trial(StrEnum):
-    """How a suspect is started again."""
+    """How a suspect is run until a run completes."""
 
     FEW = "few"
     """Beside few other suspects."""
@@ -74,9 +74,9 @@ class Trial(StrEnum):
 
 
 TRIAL_WORDS = {
-    Trial.FEW: "beside few other suspects",
-    Trial.ALONE: "beside no other suspect",
-    Trial.QUIET: "with nothing else in its process",
+    Trial.FEW: "together with only a few other suspects",
+    Trial.ALONE: "together with no other suspect",
+    Trial.QUIET: "alone in its process",
 }
 
 

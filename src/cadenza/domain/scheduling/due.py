@@ -1,6 +1,6 @@
 """Which endpoints are due, the claim to one, and the second look before it starts."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, evolve
@@ -9,7 +9,9 @@ from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import iso, milliseconds
 
 AT_ONCE = timedelta(0)
-JOB_NOT_ACTIVE = "its job is not active"
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""The end of a pause that lasts until somebody resumes the endpoint."""
+JOB_NOT_ACTIVE = "its job is paused"
 
 
 def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
@@ -18,15 +20,20 @@ def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
         (endpoint.archived, "archived"),
         (not endpoint.enabled, "disabled"),
         (not endpoint.job_active, JOB_NOT_ACTIVE),
-        (endpoint.retired, "retired, because no program declares its function"),
+        (endpoint.retired, "retired: no running program declares its function"),
     ):
         if closed:
             return words
     if endpoint.paused_until is not None and endpoint.paused_until > now:
-        return f"paused until {iso(endpoint.paused_until)}"
+        return f"paused until {end_in_words(endpoint.paused_until)}"
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > now:
-        return f"its quota opens at {iso(endpoint.quota_opens_at)}"
+        return f"quota used up until {iso(endpoint.quota_opens_at)}"
     return None
+
+
+def end_in_words(paused_until: datetime) -> str:
+    """The end of a pause: a moment, or the word `resumed` where only somebody who resumes it ends it."""
+    return "resumed" if paused_until >= FOREVER else iso(paused_until)
 
 
 def opens_at(endpoint: Endpoint) -> datetime | None:

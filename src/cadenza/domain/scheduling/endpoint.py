@@ -1,6 +1,5 @@
 """An endpoint: what it does, when it should run, its state, and the job it belongs to."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -26,13 +25,16 @@ from cadenza.domain.scheduling.hint import (
 )
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard, Policy
-from cadenza.domain.scheduling.target import CallableTarget, PromptTarget, Target
-from cadenza.domain.validation import check_count, convert_to_utc, quoted
+from cadenza.domain.scheduling.target import (
+    CallableTarget,
+    HeartbeatTarget,
+    PromptTarget,
+    Target,
+    check_heartbeat,
+)
+from cadenza.domain.validation import check_count, check_labels, convert_to_utc
 
 DEFAULT_INTERVAL_MS = 60_000
-MOST_LABELS = 32
-LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
-LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._:/@-]{0,61}[A-Za-z0-9])?)?")
 LONGEST_METADATA = 16_384
 DEEPEST_METADATA = 8
 NO_GUARD = Guard()
@@ -129,9 +131,12 @@ class Endpoint:
         if type(self.hint_mode) is not HintMode:
             object.__setattr__(self, "hint_mode", _hint_mode(self.hint_mode))
         if type(self.baseline) is Once and self.interval_hint is not None:
-            raise InvalidRequest("An endpoint that runs once takes no interval hint.", "interval_hint")
+            raise InvalidRequest("An endpoint that runs once cannot have an interval hint.", "interval_hint")
+        check_heartbeat(self.target, self.baseline, self.policy)
         if isinstance(self.target, PromptTarget) and (self.interval_hint or isinstance(self.baseline, Every)):
-            raise InvalidRequest("A prompt is sent once or by a cron line, not on an interval.", "baseline")
+            raise InvalidRequest(
+                "A prompt is sent once or by a cron expression, not on an interval.", "baseline"
+            )
         for part, kind in PARTS:
             if not isinstance(getattr(self, part), kind):
                 raise InvalidRequest(f"{part} is not of its kind.", part)
@@ -174,8 +179,9 @@ class Endpoint:
 
     @property
     def effective_guard(self) -> Guard:
-        """The guard as it applies: what runs once is not clamped."""
-        return NO_GUARD if type(self.baseline) is Once else self.guard
+        """The guard as it applies: what runs once is not clamped, nor is what only waits for heartbeats."""
+        is_free = type(self.baseline) is Once or type(self.target) is HeartbeatTarget
+        return NO_GUARD if is_free else self.guard
 
     def paused(self, now: datetime) -> bool:
         """Is the gate closed?"""
@@ -219,26 +225,6 @@ def _hint_mode(value: str) -> HintMode:
         return HintMode(value)
     except ValueError:
         raise InvalidRequest(f"hint_mode must be one of {', '.join(HintMode)}.", "hint_mode") from None
-
-
-def check_labels(labels: Any) -> dict[str, str]:
-    """Labels with which an owner finds and steers endpoints together.
-
-    Names and values are short words without spaces; a value may be empty.
-    """
-    if not isinstance(labels, Mapping) or len(labels) > MOST_LABELS:
-        raise InvalidRequest(f"labels must be at most {MOST_LABELS} names with their values.", "labels")
-    for name, value in labels.items():
-        if not isinstance(name, str) or not LABEL_NAME.fullmatch(name):
-            raise InvalidRequest(f"{quoted(name)} is not the name of a label.", "labels")
-        if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
-            raise InvalidRequest(f"{quoted(value)} is not the value of a label.", "labels")
-    return dict(labels)
-
-
-def has_labels(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Are all the wanted labels there, with these values?"""
-    return all(labels.get(name) == value for name, value in wanted.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,6 +281,4 @@ def check_metadata(metadata: Any) -> None:
     if not isinstance(metadata, dict):
         raise InvalidRequest("metadata must be a JSON object.", "metadata")
     if (size := json_size("metadata", metadata, deepest=DEEPEST_METADATA)) > LONGEST_METADATA:
-        raise InvalidRequest(
-            f"metadata has {size:,} bytes; at most {LONGEST_METADATA:,} are taken.", "metadata"
-        )
+        raise InvalidRequest(f"metadata has {size:,} bytes; the maximum is {LONGEST_METADATA:,}.", "metadata")

@@ -7,7 +7,7 @@ from typing import NamedTuple, assert_never
 from cadenza.domain.planning.planner_limits import why_kept_off, why_not_switched
 from cadenza.domain.scheduling.abandon import TRIAL_WORDS, is_suspect, trial_of
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.scheduling.due import JOB_NOT_ACTIVE, closed_gate, opens_at
+from cadenza.domain.scheduling.due import FOREVER, JOB_NOT_ACTIVE, closed_gate, end_in_words, opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, plan_next_run
 from cadenza.domain.scheduling.hint import HintKind, HintMode, InForce, origin_text, why_not_applied
@@ -15,25 +15,27 @@ from cadenza.domain.scheduling.plan import Candidate, Plan, Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.settle import given_up
 from cadenza.domain.scheduling.steer import HintRecord
+from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import iso, milliseconds
 from cadenza.domain.wording import interval_in_words, span_in_words
 
 SOURCE_REASONS = {
-    Source.BASELINE_CRON: "its cron line says so",
-    Source.BASELINE_INTERVAL: "its baseline interval is over then",
-    Source.BASELINE_ONCE: "that is the moment it was made for",
-    Source.AI_INTERVAL: "an interval hint sets its pace",
-    Source.AI_ONESHOT: "a one-shot hint asks for this moment",
-    Source.CLAMPED_MIN: "its guard allows no sooner run",
-    Source.CLAMPED_MAX: "its guard allows no later run",
-    Source.PAUSED: "its pause is over by then",
-    Source.FINISHED: "it has done what it was made for",
-    Source.FIRST: "it was created to start at once",
-    Source.MANUAL: "a run was asked for",
-    Source.RESUME: "it was resumed, and planned anew",
-    Source.RETRY: "its last attempt failed, and is tried again",
-    Source.QUOTA: "its tenant's quota opens then",
-    Source.RETIRED: "no program declares its function; it comes back with the first one that does",
+    Source.BASELINE_CRON: "set by its cron expression",
+    Source.BASELINE_INTERVAL: "set by its baseline interval",
+    Source.BASELINE_ONCE: "set by its one-time baseline",
+    Source.AI_INTERVAL: "set by an interval hint",
+    Source.AI_ONESHOT: "set by a one-shot hint",
+    Source.CLAMPED_MIN: "limited by minimum interval",
+    Source.CLAMPED_MAX: "limited by maximum interval",
+    Source.PAUSED: "its pause ends then",
+    Source.FINISHED: "its schedule is finished",
+    Source.FIRST: "first run after it was created",
+    Source.MANUAL: "a run was requested",
+    Source.RESUME: "recalculated when it was resumed",
+    Source.RETRY: "retry of a failed attempt",
+    Source.QUOTA: "its tenant's quota resets then",
+    Source.HEARTBEAT: "a heartbeat was received",
+    Source.RETIRED: "no running program declares its function; it is active again when one does",
 }
 STORED_LATER = frozenset(
     {Source.AI_INTERVAL, Source.CLAMPED_MIN, Source.CLAMPED_MAX, Source.PAUSED, Source.RESUME}
@@ -87,7 +89,7 @@ def explain(
         _answer(endpoint, history, now),
         *_gate(endpoint, gate, job),
         *_undeclared(endpoint, declared_at, now),
-        f"Its baseline is {_baseline(endpoint.baseline)}.",
+        f"Baseline: {_baseline(endpoint.baseline)}.",
         *_hints(endpoint, now),
         *_guard(endpoint.effective_guard),
         *_failures(endpoint),
@@ -104,15 +106,22 @@ def explain(
 def _answer(endpoint: Endpoint, history: Iterable[HintRecord], now: datetime) -> str:
     name, moment = endpoint.name, endpoint.next_run_at
     if endpoint.lease is not None:
-        return f"{name} is running now; its next run is planned when this one has ended."
+        return f"{name} is running now; its next run is planned when this run ends."
     if moment is None:
-        return f"{name} runs no more: {SOURCE_REASONS[endpoint.next_source]}."
-    if given_up(endpoint):
-        return f"{name} is paused for good: {endpoint.pause_reason}."
+        return f"{name} has no next run: {SOURCE_REASONS[endpoint.next_source]}."
+    if given_up(endpoint) or moment >= FOREVER:
+        why = f": {endpoint.pause_reason}" if given_up(endpoint) else ""
+        return f"{name} is paused until resumed{why}."
     because = _because(endpoint, history)
+    if isinstance(endpoint.target, HeartbeatTarget) and moment > now:
+        grace = interval_in_words(endpoint.target.grace_ms)
+        return (
+            f"{name} waits for a heartbeat. Without one it is missed at {iso(moment)}, in"
+            f" {span_in_words(moment - now)} (grace period {grace}): {because}."
+        )
     if moment <= now:
-        late = f", for {span_in_words(now - moment)}" if now - moment >= milliseconds(1) else ""
-        return f"{name} is due since {iso(moment)}{late}: {because}."
+        late = f" ({span_in_words(now - moment)} ago)" if now - moment >= milliseconds(1) else ""
+        return f"{name} has been due since {iso(moment)}{late}: {because}."
     return f"{name} runs next at {iso(moment)}, in {span_in_words(moment - now)}: {because}."
 
 
@@ -127,7 +136,7 @@ def _because(endpoint: Endpoint, history: Iterable[HintRecord]) -> str:
         return because
     written = [one.written_at for one in history if one.kind is kind and not one.not_applied]
     if written and endpoint.next_run_at is not None and max(written) > endpoint.next_run_at:
-        return because.replace("hint", "hint before the present one")
+        return because.replace("hint", "hint that was replaced since")
     return because.replace("hint", f"hint ({origin_text(hint.origin)})")
 
 
@@ -137,9 +146,9 @@ def _gate(endpoint: Endpoint, gate: str | None, job: Job | None) -> list[str]:
     if gate == JOB_NOT_ACTIVE and job is not None and job.pause_origin is not None:
         gate = f"{gate} ({origin_text(job.pause_origin)})"
     if not gate.startswith("paused"):
-        return [f"Nothing runs while it stays so: {gate}."]
+        return [f"No runs start: {gate}."]
     by = origin_text(endpoint.pause_origin)
-    return [f"Nothing runs while it stays so: {gate} ({by}){_why(endpoint.pause_reason)}."]
+    return [f"No runs start: {gate} ({by}){_why(endpoint.pause_reason)}."]
 
 
 def _baseline(baseline: Baseline) -> str:
@@ -147,30 +156,31 @@ def _baseline(baseline: Baseline) -> str:
         case Every():
             return f"every {interval_in_words(baseline.interval_ms)}"
         case Cron():
-            return f"the cron line {baseline.expression} in {baseline.timezone}"
+            return f"cron expression {baseline.expression} ({baseline.timezone})"
         case Once():
-            return f"once, at {iso(baseline.at)}"
+            return f"one-time, at {iso(baseline.at)}"
     assert_never(baseline)
 
 
 def _undeclared(endpoint: Endpoint, declared_at: datetime | None, now: datetime) -> list[str]:
     if endpoint.retired or declared_at is None or now - declared_at < UNDECLARED_AFTER:
         return []
-    return [f"No program that runs has its function: it was last declared at {iso(declared_at)}."]
+    return [f"No running program declares its function; it was last declared at {iso(declared_at)}."]
 
 
 def _hints(endpoint: Endpoint, now: datetime) -> list[str]:
     sentences = []
     interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
     if interval is not None and interval.fresh(now):
-        mode = "in place of the baseline" if endpoint.hint_mode is HintMode.OVERRIDE else "if that is sooner"
+        overrides = endpoint.hint_mode is HintMode.OVERRIDE
+        mode = "instead of the baseline" if overrides else "if that is sooner than the baseline"
         pace, end = interval_in_words(interval.interval_ms), iso(interval.expires_at)
         by, why = origin_text(interval.origin), _why(interval.reason)
-        sentences.append(f"An interval hint ({by}) asks for every {pace} {mode}, until {end}{why}.")
+        sentences.append(f"An interval hint ({by}) sets every {pace} {mode} until {end}{why}.")
     if one_shot is not None and one_shot.fresh(now) and not one_shot.served(endpoint.last_run_at, now):
         by, why = origin_text(one_shot.origin), _why(one_shot.reason)
-        sentences.append(f"A one-shot hint ({by}) asks for a run at {iso(one_shot.at)}{why}.")
-    return sentences or ["No hint is active."]
+        sentences.append(f"A one-shot hint ({by}) sets a run at {iso(one_shot.at)}{why}.")
+    return sentences or ["No active hints."]
 
 
 def _why(reason: str | None) -> str:
@@ -190,7 +200,7 @@ def _not_applied(
     for record in newest_first:
         newest.setdefault((record.origin, record.kind), record)
     return [
-        f"{_call(record)}, asked for at {iso(record.written_at)} ({origin_text(record.origin)}),"
+        f"{_call(record)}, requested at {iso(record.written_at)} ({origin_text(record.origin)}),"
         f" was not applied, because {record.not_applied}."
         for record in newest.values()
         if record.not_applied
@@ -210,13 +220,11 @@ def _call(record: HintRecord) -> str:
         case HintKind.ONE_SHOT:
             return f"A run at {iso(record.at) if record.at else 'once'}"
         case HintKind.PAUSE:
-            return (
-                f"A pause until {iso(record.expires_at)}" if record.expires_at else "A pause without an end"
-            )
+            return f"A pause until {end_in_words(record.expires_at or FOREVER)}"
         case HintKind.RESUME:
-            return "Resuming it"
+            return "A resume"
         case HintKind.CLEAR:
-            return "Clearing its hints"
+            return "A request to clear its hints"
     assert_never(record.kind)
 
 
@@ -224,21 +232,22 @@ def _guard(guard: Guard) -> list[str]:
     least = guard.min_interval_ms and span_in_words(milliseconds(guard.min_interval_ms))
     most = guard.max_interval_ms and span_in_words(milliseconds(guard.max_interval_ms))
     if least and most:
-        return [f"Its guard keeps runs between {least} and {most} apart."]
+        return [f"Guard: minimum interval {least}, maximum interval {most}."]
     if least:
-        return [f"Its guard keeps runs at least {least} apart."]
-    return [f"Its guard keeps runs at most {most} apart."] if most else []
+        return [f"Guard: minimum interval {least}."]
+    return [f"Guard: maximum interval {most}."] if most else []
 
 
 def _failures(endpoint: Endpoint) -> list[str]:
     if not endpoint.failure_count:
         return []
-    count = f"{_times(endpoint.failure_count)} in a row"
+    count = endpoint.failure_count
+    failures = f"{count} consecutive failure{'' if count == 1 else 's'}"
     interval = baseline_interval_ms(endpoint)
     if isinstance(endpoint.baseline, Every) and interval not in (None, endpoint.baseline.interval_ms):
         stretched = span_in_words(milliseconds(interval or 0))
-        return [f"It failed {count}, which stretches its baseline to {stretched}."]
-    return [f"It failed {count}."]
+        return [f"{failures}: backoff extends its baseline interval to {stretched}."]
+    return [f"{failures}."]
 
 
 def _beside_stored(endpoint: Endpoint, plan: Plan) -> Plan:
@@ -270,21 +279,21 @@ def _suspicion(endpoint: Endpoint) -> list[str]:
     if not is_suspect(endpoint) or given_up(endpoint):
         return []
     alone = endpoint.abandoned_alone_count
-    deaths = f"{_times(endpoint.abandoned_count)} while it ran" + (
+    deaths = f"{_times(endpoint.abandoned_count)} during a run" + (
         f", {_times(alone)} alone" if alone else ""
     )
     how = TRIAL_WORDS[trial_of(endpoint)]
-    return [f"It is a suspect: its process died {deaths}. It is started again {how}, until it ends."]
+    return [f"Suspect: its worker process died {deaths}. Until a run completes, it runs {how}."]
 
 
 def _now(endpoint: Endpoint, plan: Plan, now: datetime) -> list[str]:
     if endpoint.lease is not None or plan.next_run_at in (None, endpoint.next_run_at) or endpoint.retired:
         return []
     when = "now" if plan.next_run_at <= now else iso(plan.next_run_at)
-    return [f"Planned anew at this moment, it would be {when} ({plan.source})."]
+    return [f"Calculated now, the next run would be {when} ({plan.source})."]
 
 
 def _shadow(interval_ms: int | None) -> list[str]:
     if interval_ms is None:
         return []
-    return [f"The learning planner, in the shadow, would let it run every {interval_in_words(interval_ms)}."]
+    return [f"Learning planner (dry run): it would run every {interval_in_words(interval_ms)}."]

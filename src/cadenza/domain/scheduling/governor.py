@@ -3,11 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, assert_never
 
+from cadenza.domain.monitoring.heartbeat import missing_at
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint
 from cadenza.domain.scheduling.plan import Candidate, Plan, Source
 from cadenza.domain.scheduling.policy import Backoff
+from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import check_moment, milliseconds
 
 MOST_DOUBLINGS = 5
@@ -80,6 +82,14 @@ def _regular(
 
 
 def _baseline(now: datetime, last: datetime, endpoint: Endpoint, cron: CronClock) -> Candidate | None:
+    """What the baseline proposes; for a heartbeat, the moment at which it is missing."""
+    proposed = _proposed(now, last, endpoint, cron)
+    if type(endpoint.target) is not HeartbeatTarget or proposed is None:
+        return proposed
+    return missing_at(proposed, now, endpoint, cron)
+
+
+def _proposed(now: datetime, last: datetime, endpoint: Endpoint, cron: CronClock) -> Candidate | None:
     baseline = endpoint.baseline
     match baseline:
         case Every():

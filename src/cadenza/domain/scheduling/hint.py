@@ -180,6 +180,6 @@ def why_not_applied(in_force: Iterable[InForce], kind: HintKind, origin: str) ->
     for what, by, until in in_force:
         if what in UNDONE_BY[kind] and rank_of(by) > rank_of(origin):
             article = "an" if what is INTERVAL else "a"
-            end = iso(until) if until else "it is resumed"
+            end = iso(until) if until else "resumed"
             return f"{article} {what} ({origin_text(by)}) is in force until {end}"
     return None

@@ -25,6 +25,7 @@ class Source(StrEnum):
     RETRY = "retry"
     QUOTA = "quota"
     RETIRED = "retired"
+    HEARTBEAT = "heartbeat"
 
 
 class Candidate(NamedTuple):

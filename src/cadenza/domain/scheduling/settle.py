@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from cadenza.domain.agents.conversation import Turn
-from cadenza.domain.agents.schedule_firing import failure_turn
+from cadenza.domain.agents.schedule_firing import FAILED, turn_of
 from cadenza.domain.monitoring.alert import RaisedAlert
 from cadenza.domain.scheduling.abandon import NO_SUSPICION, is_culprit, suspicion_after
 from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.governor import BASELINE_INTERVAL, CronClock, guarded, plan_next_run
 from cadenza.domain.scheduling.nudge import earliest_run, not_before_quota
@@ -15,14 +16,12 @@ from cadenza.domain.scheduling.plan import Candidate, Source
 from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus, SkippedSlot
 from cadenza.domain.scheduling.slots import cadence_ms, slots_between, slots_missed
 from cadenza.domain.scheduling.steer import without_one_shot_of, without_stale_hints
-from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import milliseconds
 
 SUCCESS, ABANDONED, SKIPPED = RunStatus.SUCCESS, RunStatus.ABANDONED, RunStatus.SKIPPED
-FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT, ABANDONED)
 ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
-FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-WAY_BACK = "resume it when that is mended"
+WAY_BACK = "resume it when that is fixed"
 OWN_ORIGIN = "cadenza"
 """The origin of a pause after which a person should look: no lower rank ends it."""
 
@@ -69,7 +68,7 @@ def settle_step_by_step(
     tidy, passed = without_stale_hints(counted, now)
     after, verdict = _next_run(tidy, completion, now, cron)
     run = _closed_run(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
-    return SettledRun(after, run, passed, _turn_of(completion, verdict=verdict))
+    return SettledRun(after, run, passed, turn_of(completion, verdict=verdict))
 
 
 def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
@@ -79,6 +78,7 @@ def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
         outcome.status is SUCCESS
         and claim.started_at is not None
         and type(endpoint.baseline) is Every
+        and type(endpoint.target) is not HeartbeatTarget
         and endpoint.failure_count == 0
         and endpoint.abandoned_count == 0
         and endpoint.interval_hint is None
@@ -116,7 +116,7 @@ def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Sett
     """Where no next run can be planned: the run is closed, and the endpoint paused until its owner acts."""
     paused = _paused_forever(evolve(endpoint, lease=None), reason)
     run = _closed_run(completion, verdict=True, coalesced=0)
-    return SettledRun(paused, run, (), _turn_of(completion, verdict=True))
+    return SettledRun(paused, run, (), turn_of(completion, verdict=True))
 
 
 def _with_counts(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
@@ -194,9 +194,12 @@ def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _NextRun:
 def _abandoned(endpoint: Endpoint, completion: Completion, now: datetime) -> _NextRun:
     """The slot is tried again, unless its endpoint is what ends its processes.
 
-    What is resumed after such a pause is tried alone, until it has ended once.
+    What was claimed ahead of its moment, and not moved, waits for it as before. What is resumed after
+    such a pause is tried alone, until it has ended once.
     """
     claim, outcome, _ = completion
+    if claim.started_at is None and endpoint.open_slot is None and endpoint.next_run_at == claim.slot > now:
+        return _NextRun(endpoint, verdict=False)
     if claim.started_at is None or not is_culprit(endpoint, outcome.death):
         return _keep_slot_open(endpoint, claim, now)
     reason = f"its process died {endpoint.abandoned_alone_count} times while it ran alone; {WAY_BACK}"
@@ -230,7 +233,8 @@ def _keep_slot_open(
     """The slot stays due, not before the guard and the pause allow."""
     due_at = claim.due_at if claim.started_at is None else min(claim.due_at, now)
     moment = again or max(due_at, earliest_run(endpoint, due_at))
-    source = Source.RETRY
+    waits_as_planned = claim.started_at is None and moment == claim.due_at
+    source = claim.source if waits_as_planned else Source.RETRY
     if endpoint.paused_until is not None and endpoint.paused_until > max(now, moment):
         moment, source = endpoint.paused_until, Source.PAUSED
     kept = OpenSlot(claim.slot, claim.attempt)
@@ -259,16 +263,8 @@ def _paused_forever(endpoint: Endpoint, reason: str) -> Endpoint:
 
 
 def given_up(endpoint: Endpoint) -> bool:
-    """Is it paused for good, until a person resumes it?"""
+    """Did Cadenza pause it until a person resumes it?"""
     return endpoint.pause_origin == OWN_ORIGIN and endpoint.paused_until == FOREVER
-
-
-def _turn_of(completion: Completion, *, verdict: bool) -> Turn | None:
-    """The turn of a run in a conversation: its own, or the notice that a schedule failed for good."""
-    failed = verdict and completion.outcome.status in FAILED
-    if failed and isinstance(completion.claim.endpoint.target, PromptTarget):
-        return failure_turn(completion)
-    return completion.outcome.turn
 
 
 def _closed_run(completion: Completion, *, verdict: bool, coalesced: int) -> Run:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from cadenza.domain.agents.schedule_protection import not_for_schedules, refuse_new_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.monitoring.heartbeat import refuse_heartbeat
 from cadenza.domain.planning.planner_limits import why_kept_off
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.due import closed_gate, due
@@ -66,7 +67,7 @@ def take_interval_hint(
 ) -> ChangedEndpoint:
     """Write the interval hint, nudge to one interval from now, and relax if the mode allows."""
     if isinstance(endpoint.baseline, Once):
-        raise InvalidRequest("An endpoint that runs once takes no interval hint.", "intervalMs")
+        raise InvalidRequest("An endpoint that runs once cannot have an interval hint.", "intervalMs")
     record = HintRecord(HintKind.INTERVAL, now, origin, hint.reason, hint.expires_at, hint.interval_ms)
     if refused := _kept_off(endpoint, record, cron):
         return refused
@@ -158,6 +159,7 @@ def _kept_off(endpoint: Endpoint, record: HintRecord, cron: CronClock) -> Change
 @not_for_schedules
 def run_now(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
     """Make it due at once, as soon as its minimum interval allows."""
+    refuse_heartbeat(endpoint)
     gate = "running" if endpoint.lease else closed_gate(endpoint, now)
     if gate is not None:
         raise Conflict(f"{endpoint.name} cannot run now ({gate}).")

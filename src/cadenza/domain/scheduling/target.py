@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_values import JSON_PATH, Json, json_size, texts
+from cadenza.domain.scheduling.baseline import Baseline, Once
+from cadenza.domain.scheduling.policy import Backoff, Policy
 from cadenza.domain.validation import check_count, check_text
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -20,6 +22,7 @@ MOST_LISTED = 32
 MOST_KEYS = 4
 MOST_REDIRECTS = 5
 MOST_CAPTURED_BYTES = 262_144
+LONGEST_GRACE_MS = 31 * 86_400_000
 CAPTURED_HEADERS = ("content-type", "retry-after", "cache-control", "etag", "last-modified", "date")
 MANAGED_HEADERS = re.compile(
     r"(?i)host|content-length|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect"
@@ -106,19 +109,46 @@ class PromptTarget:
     """Stands for a turn and what was asked for in it, so that the same thing asked for twice is made once."""
 
 
-Target = HttpTarget | CallableTarget | PromptTarget
-HTTP, PROMPT = "http", "prompt"
+@dataclass(frozen=True, slots=True)
+class HeartbeatTarget:
+    """Work that somebody else does, and reports by heartbeats."""
+
+    grace_ms: int = 60_000
+    """How long after its expected moment a heartbeat is missing."""
+    max_run_ms: int | None = None
+    """How long after a start its end is missing; None if a start changes nothing."""
+
+    def __post_init__(self) -> None:
+        check_count("grace_ms", self.grace_ms, least=1_000, most=LONGEST_GRACE_MS)
+        if self.max_run_ms is not None:
+            check_count("max_run_ms", self.max_run_ms, least=1_000, most=LONGEST_GRACE_MS)
+
+
+def check_heartbeat(target: object, baseline: Baseline, policy: Policy) -> None:
+    """InvalidRequest if a heartbeat has a baseline or a policy that means nothing for it."""
+    if not isinstance(target, HeartbeatTarget):
+        return
+    if isinstance(baseline, Once):
+        raise InvalidRequest("A heartbeat needs an interval or a cron expression.", "baseline")
+    if policy.max_attempts > 1 or policy.backoff is not Backoff.NONE:
+        raise InvalidRequest("A missed heartbeat cannot be retried.", "policy")
+
+
+Target = HttpTarget | CallableTarget | PromptTarget | HeartbeatTarget
+HTTP, PROMPT, HEARTBEAT = "http", "prompt", "heartbeat"
 CALLABLE = "callable:"
 """What the requirement of a function begins with; its name follows."""
 
 
 def requirement(target: Target) -> str:
-    """What a worker must have to run a target: `http`, `prompt`, or `callable:` and the function's name."""
+    """What a worker must have to run a target: its kind, or for a function `callable:` and its name."""
     match target:
         case HttpTarget():
             return HTTP
         case PromptTarget():
             return PROMPT
+        case HeartbeatTarget():
+            return HEARTBEAT
         case CallableTarget(function):
             return f"{CALLABLE}{function}"
         case _:
@@ -135,7 +165,7 @@ def _check_url(url: str) -> None:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise InvalidRequest("url cannot be read.", "url") from None
+        raise InvalidRequest("url is not a valid URL.", "url") from None
     if parts.scheme not in {"http", "https"} or not host or port == 0:
         raise InvalidRequest("url must be http:// or https:// with a host, and no port 0.", "url")
     if "@" in parts.netloc:
@@ -176,7 +206,7 @@ def _check_references(field: str, text: str) -> None:
 
 def _check_body(body: Any) -> None:
     if (size := json_size("body", body)) > LONGEST_BODY:
-        raise InvalidRequest(f"body has {size:,} bytes; at most {LONGEST_BODY:,} are taken.", "body")
+        raise InvalidRequest(f"body has {size:,} bytes; the maximum is {LONGEST_BODY:,}.", "body")
     for text in texts(body):
         _check_references("body", text)
 

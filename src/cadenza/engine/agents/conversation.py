@@ -119,7 +119,7 @@ class Conversations:
     async def _commit(self, turn: Turn) -> Sequence[Delivery]:
         deliveries = await self._store.conversations.commit_turn(turn)
         if deliveries is None:
-            raise Conflict("The answer came too late, and another turn has begun: say it again.")
+            raise Conflict("The answer came too late: another turn has started; send the message again.")
         return deliveries
 
     @asynccontextmanager

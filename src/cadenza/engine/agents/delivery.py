@@ -71,7 +71,7 @@ class DeliveryStreams:
         user = stream.user
         found = await self._store.last_seqs([user])
         if user not in found:
-            raise NotFound(f"There is no user {user.id}.")
+            raise NotFound(f"User {user.id} not found.")
         received = last_seq if last_seq is not None and 0 <= last_seq <= found[user] else None
         if received:
             await self._store.acknowledge(user, received)

@@ -103,7 +103,7 @@ class DeliveryStream:
         try:
             await self._store.mark_sent(self.user, upto, expired=expired)
         except Unavailable as problem:  # Then the next socket tells of it again.
-            self._log.debug("a socket could not write how far it is", problem=problem.message)
+            self._log.debug("a socket could not store its acknowledged position", problem=problem.message)
 
     def _undelivered(self, after: int) -> Awaitable[list[Delivery]]:
         return self._store.undelivered(self.user, after=after, upto=self.last_seq, limit=PAGE)

@@ -63,7 +63,7 @@ class TurnTools:
         if name == CANVAS.name:
             return self._send_to_canvas(arguments)
         if name not in {tool.name for tool in self._offered}:
-            raise NotFound(f"There is no tool {name[:60]!r} in this turn.")
+            raise NotFound(f"Tool {name[:60]!r} not found in this turn.")
         return await self._tools.call(self._caller, name, arguments)
 
     def _send_to_canvas(self, arguments: Mapping[str, Any]) -> Json:

@@ -111,9 +111,9 @@ class DailyEvents:
     def clock_trusted(self, *, trusted: bool) -> None:
         """The wall clock was stepped, or can be trusted again."""
         if trusted:
-            self._log.info("the clock can be trusted again")
+            self._log.info("the clock is reliable again")
         else:
-            self._log.warning("the clock was stepped: no daily jobs and no verdicts until it can be trusted")
+            self._log.warning("the clock was stepped: no daily jobs and no results until it is reliable")
 
     def _emit(self, event: str, measurements: dict[str, float], metadata: Metadata) -> None:
         self._telemetry.emit(event, measurements, {**metadata, "scheduler": SCHEDULER})

@@ -189,7 +189,7 @@ class DailyRunner:
         except Unavailable as problem:
             users = self.finalizer.pending
             self._log.warning(
-                "verdicts could not be written before the stop; who serves these users next tries again",
+                "results could not be written before shutdown; the next process for these users retries",
                 part="daily-finalizer",
                 users=users,
                 problem=problem.message,

@@ -37,7 +37,7 @@ MOST_SCHEDULERS = 8
 """More names are a mistake of the emitter, and must not cost memory."""
 RESUMED = timedelta(hours=1)
 """A breach that was evaluated within this time stays open over a restart."""
-LOG_EVENTS = {BreachChange.BEGUN: "an SLO is breached", BreachChange.OVER: "an SLO is kept again"}
+LOG_EVENTS = {BreachChange.BEGUN: "an SLO is breached", BreachChange.OVER: "an SLO is OK again"}
 
 
 class SloWatcher:

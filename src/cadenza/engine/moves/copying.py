@@ -51,7 +51,7 @@ class TableCopy:
         except InvalidRequest as problem:
             raise Conflict(
                 f"{self._target.name} cannot take {table.name}: {problem.message}"
-                " Cancel the move, mend it, and move again."
+                " Cancel the move, correct it, and move again."
             ) from None
 
     async def compare(self, table: StoredTable) -> None:
@@ -80,7 +80,7 @@ class TableCopy:
 
     def _differs(self, table: StoredTable, here: int, there: int) -> Unavailable:
         return Unavailable(
-            f"{table.name} did not arrive as it was: {here:,} rows of {self._source.name}"
+            f"{table.name} was not copied correctly: {here:,} rows of {self._source.name}"
             f" became {there:,}, or have another checksum. Cancel the move, and report this."
         )
 

@@ -76,7 +76,7 @@ class InstallationMove:
             return False
         same = there if there is not None and there.id == here.id else None
         if MovePhase.MOVED in here or (same is not None and MovePhase.ACTIVE in same):
-            raise Conflict(f"The move to {here.other} has ended: it cannot be taken back.")
+            raise Conflict(f"The move to {here.other} is complete and cannot be cancelled.")
         if same is not None:
             async with self._target.transaction():
                 await self._target.empty()
@@ -90,7 +90,7 @@ class InstallationMove:
         await self._source.check_alone()
         tables = await self._source.tables()
         if not tables:
-            raise NotFound(f"There is nothing to move in {self._source.name}.")
+            raise NotFound(f"Nothing to move in {self._source.name}.")
         await self._source.check_idle()
         await self._target.check_alone()
         return tables

@@ -89,7 +89,7 @@ class TenantMove:
         if here is None:
             return False
         if here.phase is MovePhase.MOVED or (there is not None and there.phase is MovePhase.ACTIVE):
-            raise Conflict(f"The move of {self._tenant} has ended: it cannot be taken back.")
+            raise Conflict(f"The move of {self._tenant} is complete and cannot be cancelled.")
         if there is not None:
             await self._target.empty()
             async with self._target.transaction():
@@ -106,7 +106,7 @@ class TenantMove:
         for end in (self._source, self._target):
             await end.check_alone()
             if not await end.tables():
-                raise NotFound(f"There are no tables of Cadenza in {end.name}: run `cadenza migrate` there.")
+                raise NotFound(f"No tables of Cadenza in {end.name}: run `cadenza migrate` there.")
         tables = await self._source.tables()
         check_same_tables(tables, await self._target.tables())
         return tables
@@ -131,7 +131,7 @@ class TenantMove:
             raise Conflict(f"{self._tenant} is being moved to {self._target.name} from elsewhere.")
         departed = self._found(await self._target.moves(), Side.SOURCE) is not None
         if not any([await self._source.count(table) for table in tables]):
-            raise NotFound(f"There is no tenant {self._tenant} in {self._source.name}.")
+            raise NotFound(f"Tenant {self._tenant} not found in {self._source.name}.")
         for table in tables:
             if not (table.stays and departed) and await self._target.count(table):
                 raise Conflict(f"{self._target.name} has a tenant {self._tenant} already, with {table.name}.")

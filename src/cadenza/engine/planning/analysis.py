@@ -117,7 +117,7 @@ class AnalysisToolAccess:
     ) -> ChangedEndpoint:
         """Call a tool, and record the call with its result."""
         if self._closed:
-            raise NotAllowed("The analysis is over.")
+            raise NotAllowed("The evaluation has ended.")
         if len(self.calls) >= self._entry.most_calls:
             self.too_many = True
             raise NotAllowed(f"An analysis may call at most {self._entry.most_calls} tools.")
@@ -142,7 +142,9 @@ class AnalysisToolAccess:
             raise NotAllowed(f"{quoted(endpoint.id)} is not this endpoint, nor one of its siblings.")
         command = COMMANDS.get(str(tool))
         if command is None:
-            raise InvalidRequest(f"There is no tool {quoted(tool)}; there are {', '.join(COMMANDS)}.", "tool")
+            raise InvalidRequest(
+                f"Tool {quoted(tool)} not found; available are {', '.join(COMMANDS)}.", "tool"
+            )
         within_job = _WithinJob(command.parse(arguments), self._job_id)
         return await self._steering.steer(endpoint.key, within_job, origin=origin)
 
@@ -157,7 +159,7 @@ class _WithinJob:
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """The endpoint after the command; NotFound if it was archived or moved to another job."""
         if endpoint.archived or endpoint.job_id != self._job_id:
-            raise NotFound(f"There is no endpoint {endpoint.id} in this job any more.")
+            raise NotFound(f"Endpoint {endpoint.id} not found in this job.")
         return self._command.apply(endpoint, by)
 
 
@@ -195,7 +197,7 @@ async def _with_timeout(
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
     if not task.done():
-        log.warning("a planner does not stop when it is asked to", planner=entry.name)
+        log.warning("a planner does not stop after cancellation", planner=entry.name)
     raise _TimedOut
 
 

@@ -142,7 +142,7 @@ class Analyst:
         lost, self._dropped = dropped - self._dropped, dropped
         if lost:
             self._dependencies.log.warning(
-                "planners are busy: some endpoints were passed over", endpoints=lost
+                "planner queue is full: some endpoints were skipped", endpoints=lost
             )
         if not runs and not lost:
             return

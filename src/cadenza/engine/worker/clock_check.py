@@ -43,7 +43,8 @@ class ClockCheck:
         self._log = log
         self._warned, self._refused = (milliseconds(lease_ms) / part for part in (WARNED_PART, REFUSED_PART))
         self._said = False
-        self._fast = self._gain()
+        self._least_gain = self._gain()
+        """The clock's gain where it was furthest behind since it was looked at."""
         self._theirs: tuple[datetime, float] | None = None
         """What the database's clock showed last, and what the stopwatch did then."""
         self.trusted = True
@@ -53,7 +54,7 @@ class ClockCheck:
         if not await self.look():
             raise Unavailable(
                 f"The clock of this machine and that of the database differ by more than"
-                f" {self._refused.total_seconds():g} s, a third of CADENZA_LEASE_MS: set them right."
+                f" {self._refused.total_seconds():g} s, a third of CADENZA_LEASE_MS: synchronize them."
             )
 
     async def look(self) -> bool:
@@ -81,15 +82,19 @@ class ClockCheck:
         Counted from a clock that was just set back, a lease would have run out for all other machines.
         """
         now = self._clock.now()
+        self._least_gain = min(self._least_gain, self._gain())
         if self._theirs is None:
             return now
         moment, seen_ms = self._theirs
         return max(now, moment + milliseconds(1) * (self._elapsed_ms() - seen_ms))
 
     def _was_set_forward(self) -> bool:
-        """Was the clock set forward, by as much as is worth a warning, since this was asked last?"""
-        before, self._fast = self._fast, self._gain()
-        step = self._fast - before
+        """Was the clock set forward, by as much as is worth a warning, since this was asked last?
+
+        Also if it had been set back before: leases were counted from it meanwhile.
+        """
+        before, self._least_gain = self._least_gain, self._gain()
+        step = self._least_gain - before
         if step <= self._warned:
             return False
         facts = {"step_ms": round(step / milliseconds(1))}
@@ -177,7 +182,7 @@ class ClockStepWatch:
         while batch := await self._store.amend_ahead(now, change, after=after, limit=BATCH):
             after = EndpointKey(*batch[-1].endpoint.key)
         self._log.warning(
-            "the clock was set back; what lay ahead because of it is planned anew",
+            "the clock was set back; next runs in the future are recalculated",
             step_ms=round(step / milliseconds(1)),
             endpoints=moved,
         )

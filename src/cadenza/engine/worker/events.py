@@ -91,13 +91,13 @@ class WorkerEvents:
         """An endpoint failed once more, or has recovered."""
         if not endpoint.failure_count:
             facts = endpoint_facts(endpoint, run.id)
-            self._log.info("an endpoint is well again", **facts, failures=failures_before)
+            self._log.info("an endpoint recovered", **facts, failures=failures_before)
         elif not failures_before:
-            self._log.warning("an endpoint has begun to fail", **_facts(run))
+            self._log.warning("an endpoint started to fail", **_facts(run))
         self._telemetry.emit(*failure_event(endpoint, run, failures_before))
 
     def abandoned(self, endpoint: Endpoint, run: Run) -> None:
-        """A run was abandoned: its endpoint is suspected, or paused for good."""
+        """A run was abandoned: its endpoint is suspected, or paused until resumed."""
         if endpoint.failure_count:
             self.failures_changed(endpoint, run, endpoint.failure_count - 1)
         if given_up(endpoint):
@@ -118,7 +118,7 @@ class EndpointEvent(NamedTuple):
 
 
 def pause_event(endpoint: Endpoint, run: Run) -> EndpointEvent:
-    """The event that an endpoint was paused for good."""
+    """The event that an endpoint was paused until resumed."""
     about = {**endpoint_facts(endpoint, run.id), "scheduler": SCHEDULER}
     return EndpointEvent(ENDPOINT_PAUSED, {}, {**about, "reason": endpoint.pause_reason})
 

@@ -57,7 +57,7 @@ class FunctionDeclarations:
             rule = partial(bring_back, now=now, cron=self._cron, jitter_ms=self._jitter_ms)
             back = await self._store.declare(names, now=now, bring_back=rule)
             if back:
-                self._log.info("endpoints came back: their function is declared again", **_facts(back))
+                self._log.info("endpoints are active again: their function is declared", **_facts(back))
         if self._retire_after is not None:
             await self._retire(self._retire_after)
 

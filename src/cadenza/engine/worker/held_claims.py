@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.engine.async_helpers import first_of
@@ -31,6 +31,7 @@ class HeldClaims:
         """The moment that leases are counted from."""
         self._stopwatch = stopwatch
         self._trusted_until_ms: float | None = None
+        self._lease_margin = timedelta(0)
         self._on_capacity = on_capacity
         self._claims: dict[str, Claim] = {}
         self._starts_at: dict[str, datetime] = {}
@@ -125,8 +126,18 @@ class HeldClaims:
             if run_id in self._claims:
                 self._claims[run_id] = self._claims[run_id]._replace(lease_until=until)
 
-    def trust_leases(self, span_ms: float) -> None:
-        """Leases were checked, and are to be checked again before so many milliseconds have passed."""
+    @property
+    def expiring(self) -> list[Claim]:
+        """Claims whose leases protect no longer, or not for long enough."""
+        limit = self.lease_now() + self._lease_margin
+        return [claim for claim in self._claims.values() if claim.lease_until <= limit]
+
+    def trust_leases(self, span_ms: float, *, margin: timedelta) -> None:
+        """Leases were checked, and are to be checked again before so many milliseconds have passed.
+
+        From now on one that ends within the margin protects no longer.
+        """
+        self._lease_margin = margin
         if self._stopwatch is not None:
             self._trusted_until_ms = self._stopwatch.elapsed_ms() + span_ms
 
@@ -219,7 +230,7 @@ class HeldClaims:
     def _is_protected(self, claim: Claim) -> bool:
         """Does its lease still protect it? A process that was frozen finds out here, by either clock."""
         until_ms = self._trusted_until_ms
-        if claim.lease_until <= self.lease_now():
+        if claim.lease_until <= self.lease_now() + self._lease_margin:
             return False
         return self._stopwatch is None or until_ms is None or self._stopwatch.elapsed_ms() < until_ms
 

@@ -9,8 +9,10 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.scheduling import EndpointStore
 from cadenza.ports.telemetry import Logger
 
-CHECKS_PER_LEASE = 6
-"""How often leases are checked in the length of one; at every second check they are renewed."""
+RENEWALS_PER_LEASE, CHECKS_PER_LEASE = 3, 24
+"""How often leases are renewed, and checked, in the length of one."""
+MARGIN_PART = 6
+"""Runs are stopped this part of the lease before it ends: the clock of whoever sweeps it may be ahead."""
 
 
 class LeaseRenewer:
@@ -25,7 +27,9 @@ class LeaseRenewer:
         self._log = log
         self._attempts = Attempts("worker/renew", clock, log)
         self._lease = milliseconds(lease_ms)
-        self._check_ms = lease_ms / CHECKS_PER_LEASE
+        self._lease_ms, self._check_ms = lease_ms, lease_ms / CHECKS_PER_LEASE
+        self._margin = self._lease / MARGIN_PART + self._lease / CHECKS_PER_LEASE
+        """Counted at a check, after which none comes for a while."""
 
     async def run(self) -> None:
         """Renew until cancelled; leases are checked also while a renewal does not return."""
@@ -38,7 +42,7 @@ class LeaseRenewer:
         """
         loop = asyncio.get_running_loop()
         while True:
-            self._held.trust_leases(CHECKS_PER_LEASE * self._check_ms)
+            self._held.trust_leases(self._lease_ms, margin=self._margin)
             overdue = loop.call_later(2 * self._check_ms / 1_000, self._stop_expiring)
             try:
                 await self._clock.sleep(self._check_ms)
@@ -48,7 +52,7 @@ class LeaseRenewer:
 
     async def _renew_repeatedly(self) -> None:
         while True:
-            await self._clock.sleep(2 * self._check_ms)
+            await self._clock.sleep(self._lease_ms / RENEWALS_PER_LEASE)
             await self._attempts.try_once(self._renew())
 
     async def _renew(self) -> None:
@@ -56,18 +60,19 @@ class LeaseRenewer:
         if not claims:
             return
         until = self._held.lease_now() + self._lease
+        # After the clock was set back this is earlier, and holds also if the answer is lost.
+        self._held.set_lease([claim.run_id for claim in claims if claim.lease_until > until], until)
         renewed = await self._store.renew(claims, until)
         self._held.set_lease(renewed, until)
         lost = self._held.remove_lost([claim for claim in claims if claim.run_id not in renewed])
         if lost:
-            self._log.warning("leases were lost; their runs are stopped", run_ids=lost)
+            self._log.warning("leases were lost; their runs are cancelled", run_ids=lost)
 
     def _stop_expiring(self) -> None:
         """Before another worker may take over a claim, this one must have stopped its run."""
         if self._held.unprotected:
             run_ids, self._held.unprotected = self._held.unprotected, []
             self._log.warning("leases ran out before their runs could start", run_ids=run_ids)
-        limit = self._held.lease_now() + milliseconds(1) * self._check_ms
-        lost = self._held.remove_lost([claim for claim in self._held.claims if claim.lease_until <= limit])
+        lost = self._held.remove_lost(self._held.expiring)
         if lost:
-            self._log.warning("leases could not be renewed; their runs are stopped", run_ids=lost)
+            self._log.warning("leases could not be renewed; their runs are cancelled", run_ids=lost)

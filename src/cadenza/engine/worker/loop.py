@@ -183,7 +183,7 @@ class WorkerLoop:
         if not await all_of(
             *passes, until=self._grace.over(self._stopped), cancel_timeout=self._grace.cancel_timeout
         ):
-            self._log.warning("a call did not return in time; what it holds is left to the sweeper")
+            self._log.warning("a call did not return in time; its runs are left to the sweeper")
         self._held.release(self._held.waiting, "its worker stopped")
         await self._held.stop(self._grace.left_ms)
         await first_of(self._held.empty.wait(), self._clock.sleep(self._settings.grace_ms))

@@ -1,7 +1,7 @@
 """Abandons runs whose lease ran out, and clears one-shot hints that were never served."""
 
 from collections.abc import Callable
-from functools import partial
+from datetime import datetime
 
 from cadenza.domain.scheduling.abandon import abandonment, tidy
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -68,13 +68,16 @@ class Sweeper:
         return abandoned
 
     async def _sweep_batch(self) -> list[SettledRun]:
-        """Sweep a batch, by the clock as it is now: it may have been set back since the one before."""
-        now = self._clock.now()
+        """Sweep a batch, by the clock as it is now or, if it is set back before the commit, as it is then."""
+        asked_at = self._clock.now()
+
+        def now() -> datetime:
+            return min(asked_at, self._clock.now())
 
         def abandon(endpoint: Endpoint, run: Run, death: ProcessDeath) -> SettledRun:
-            return self._rule(endpoint, abandonment(endpoint, run, death, now))
+            return self._rule(endpoint, abandonment(endpoint, run, death, now()))
 
-        rules = SweepRules(abandon, partial(tidy, now=now))
+        rules = SweepRules(abandon, lambda endpoint: tidy(endpoint, now=now()))
         return await self._store.sweep(now=now, limit=BATCH, rules=rules)
 
     def _report(self, abandoned: list[SettledRun]) -> None:

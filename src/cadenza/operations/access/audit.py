@@ -80,7 +80,7 @@ class AuditRecordDetails(AuditRecordView):
 
     definition: dict[str, JsonValue] | None
     """The whole definition before the change, with masked headers; null if there was none, it stayed as it
-    was, or it was too long to keep."""
+    was, or it was too long to store."""
 
 
 class AuditPage(Listed[AuditRecordView]):
@@ -106,7 +106,7 @@ class RestoredView(View):
 
 @operation("GET /v1/audit", Scope.ADMIN)
 async def list_audit(context: RequestContext, command: ListAudit) -> AuditPage:
-    """List who changed, steered or logged in, from which surface, and what differed, newest first."""
+    """List who changed, steered or logged in, from which surface, with the difference, newest first."""
 
     async def find(page: Page) -> list[AuditRecord]:
         return await context.store.audit.records(context.tenant_id, wanted=command.wanted(), page=page)

@@ -70,12 +70,12 @@ class KeysPage(Listed[KeyView]):
 
 @operation("POST /v1/keys", Scope.ADMIN, status=CREATED, agent=False, shown_once=True)
 async def create_key(context: RequestContext, command: CreateKey) -> NewKeyView:
-    """Make a key. It may do no more than the key that makes it; its secret is shown only in this answer."""
+    """Create a key, with at most the scopes of the key that creates it. Its secret is shown only here."""
     now = context.dependencies.clock.now()
     if command.expires_at is not None and command.expires_at <= now:
         raise InvalidRequest("expires_at has passed.", "expires_at")
     if not all(context.caller.may(scope) for scope in command.scopes):
-        raise NotAllowed("A key cannot make a key that may do more than itself.")
+        raise NotAllowed("A key cannot create a key with more scopes than its own.")
     key, token = await new_key(
         context, name=command.name, scopes=command.scopes, expires_at=command.expires_at
     )
@@ -118,7 +118,7 @@ async def list_keys(context: RequestContext, command: Paged) -> KeysPage:
 
 @operation("DELETE /v1/keys/{key_id}", Scope.ADMIN, status=NO_CONTENT, agent=False)
 async def delete_key(context: RequestContext, command: OneKey) -> Nothing:
-    """Delete a key: from now on it opens nothing, and what it has opened is closed.
+    """Delete a key. It stops working at once, and everything that was opened with it is closed.
 
     That is its sessions, its sockets and event streams, and the tokens of users that were made with it.
     Keys that were made with it stay: they are listed, and deleted one by one.

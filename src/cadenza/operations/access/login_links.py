@@ -30,12 +30,12 @@ class LoginLinkView(View):
 
 @operation("POST /v1/login-links", Scope.ADMIN, status=CREATED, agent=False, shown_once=True)
 async def create_login_link(context: RequestContext, command: CreateLoginLink) -> LoginLinkView:
-    """Make a link that logs a browser in to the dashboard, once, within an hour.
+    """Create a one-time link that logs a browser in to the dashboard, valid for an hour.
 
-    The login may do no more than who makes the link, and ends with the key that made it.
+    The login may do no more than who creates the link, and ends with the key that created it.
     """
     if not all(context.caller.may(scope) for scope in command.scopes):
-        raise NotAllowed("A link cannot allow more than the key that makes it.")
+        raise NotAllowed("A link cannot have more scopes than the key that creates it.")
     code, link = await sessions.new_link(
         context.dependencies, context.caller._replace(scopes=frozenset(command.scopes))
     )

@@ -41,8 +41,8 @@ async def restore(context: RequestContext, record: AuditRecord) -> Restored:
         raise Conflict(f"Endpoints, jobs and rules can be restored, and this record is about a {about}.")
     if record.definition is None:
         raise Conflict(
-            "This record keeps no definition: there was none before that change, it stayed as it was,"
-            " or it was too long to keep."
+            "This record has no definition: there was none before that change, nothing changed,"
+            " or it was too long to store."
         )
     return await KINDS[record.subject_kind](context, record.subject_id, record)
 
@@ -95,7 +95,7 @@ def _with_present_headers(definition: Definition, present: Endpoint | None) -> D
     now = present.target.headers if present is not None and isinstance(present.target, HttpTarget) else {}
     if missing := [name for name, value in headers.items() if value == MASKED and name not in now]:
         raise Conflict(
-            f"The value of the header {missing[0]} is not in the audit, and the endpoint has it no more:"
+            f"The value of the header {missing[0]} is not in the audit, and the endpoint no longer has it:"
             " set the header again, and then restore."
         )
     filled = {name: now[name] if value == MASKED else value for name, value in headers.items()}
@@ -108,7 +108,7 @@ def _read(model: type[Model], definition: Definition, **identity: str) -> Model:
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"]))
-        raise Conflict(f"That definition is not valid any more: {field}: {first['msg']}.") from None
+        raise Conflict(f"That definition is no longer valid: {field}: {first['msg']}.") from None
 
 
 async def _found(looked_up: Awaitable[Found]) -> Found | None:

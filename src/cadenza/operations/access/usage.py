@@ -101,7 +101,7 @@ async def get_usage(context: RequestContext, command: GetUsage) -> UsageView:
 
 @operation(None, Scope.ADMIN, agent=False)
 async def set_limits(context: RequestContext, command: SetLimits) -> LimitsView:
-    """Set what a tenant may have and spend."""
+    """Set the limits of a tenant."""
     given = command.model_dump(exclude={"tenant_id", "name"})
     before = await context.store.tenants.tenant(command.tenant_id)
     tenant = Tenant(id=command.tenant_id, name=command.name or before.name, limits=Limits(**given))

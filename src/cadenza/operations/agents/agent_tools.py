@@ -37,7 +37,7 @@ class AgentTools:
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:
         """Have it done, with the arguments that a model may give; a list is answered as an array."""
         if name not in OFFERED:
-            raise NotFound(f"There is no tool {name[:60]!r}.")
+            raise NotFound(f"Tool {name[:60]!r} not found.")
         for word in HIDDEN_ARGUMENTS & arguments.keys():
             raise InvalidRequest(unknown_field(word, tool(name).schema["properties"]), word)
         given = {**arguments, **FIXED_ARGUMENTS.get(name, {})}

@@ -163,14 +163,14 @@ async def list_schedules(context: RequestContext, command: ListSchedules) -> Sch
 
 @operation("DELETE /v1/schedules/{schedule_id}", Scope.WRITE, user=True)
 async def delete_schedule(context: RequestContext, command: OneSchedule) -> Deleted:
-    """Delete a schedule; it fires no more."""
+    """Delete a schedule. It does not run again."""
     await schedules_of(context).delete(await _owner(context, command.schedule_id), command.schedule_id)
     return Deleted()
 
 
 @operation("POST /v1/schedules/{schedule_id}/resume", Scope.WRITE, user=True)
 async def resume_schedule(context: RequestContext, command: OneSchedule) -> ScheduleView:
-    """Let a schedule fire again that was paused, because its processes died; a one-shot fires at once."""
+    """Resume a schedule that was paused because its processes died. A one-time schedule runs at once."""
     owner = await _owner(context, command.schedule_id)
     return ScheduleView.of(await schedules_of(context).resume(owner, command.schedule_id))
 
@@ -189,7 +189,7 @@ def user_of(context: RequestContext, user_id: str | None) -> UserKey:
             raise InvalidRequest("user_id must say which user is meant.", "user_id")
         return UserKey(context.tenant_id, user_id)
     if user_id not in (None, on_behalf_of.user_id):
-        raise NotFound(f"There is no user {user_id}.")
+        raise NotFound(f"User {user_id} not found.")
     return UserKey(context.tenant_id, on_behalf_of.user_id)
 
 

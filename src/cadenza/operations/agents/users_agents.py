@@ -142,14 +142,14 @@ async def get_user(context: RequestContext, command: OneUser) -> UserView:
 
 @operation("DELETE /v1/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_user(context: RequestContext, command: OneUser) -> Nothing:
-    """Delete a user with everything that is theirs: schedules, conversations, messages, tokens."""
+    """Delete a user and all data of the user: schedules, conversations, messages, tokens."""
     await context.store.users.remove_user(user_of(context, command.user_id))
     return Nothing()
 
 
 @operation("POST /v1/users/{user_id}/token", Scope.WRITE, status=CREATED, agent=False, shown_once=True)
 async def create_user_token(context: RequestContext, command: CreateUserToken) -> UserTokenView:
-    """Make a short-lived token that speaks for this user alone; it is shown only in this answer."""
+    """Create a short-lived token for this user only. It is shown only in this answer."""
     user = await context.store.users.user(user_of(context, command.user_id))
     expires_at = context.dependencies.clock.now() + timedelta(seconds=command.ttl_seconds)
     _, token = await new_key(

@@ -131,7 +131,7 @@ def _note(context: RequestContext, differences: Iterable[Difference]) -> None:
 
 @operation("GET /v1/export", Scope.READ, bulk=True)
 async def export_config(context: RequestContext, command: ExportConfig) -> ConfigView:  # noqa: ARG001 - All of it is meant.
-    """Write down everything as a configuration; to apply it changes nothing."""
+    """Export everything as a configuration. Applying it unchanged changes nothing."""
     store, tenant_id = context.store, context.tenant_id
     jobs = await _all("jobs", lambda page: store.catalog.jobs(tenant_id, page))
     endpoints = await _all("endpoints", lambda page: store.catalog.find(tenant_id, page=page))

@@ -175,7 +175,9 @@ def _check_switches(jobs: Iterable[Difference], current: BulkState, intent: Inte
         live = [one for one in current.endpoints.values() if one.job_id == id_ and not one.archived]
         because = why_job_stays(before, live, kind, intent.origin, intent.now)
         if because is not None:
-            raise Conflict(f"The job {id_} cannot be switched, because {because}; leave `active` out.")
+            raise Conflict(
+                f"The job {id_} cannot be paused or resumed, because {because}; leave `active` out."
+            )
 
 
 def _endpoint(
@@ -206,7 +208,7 @@ def _check_changes(endpoints: Iterable[Difference], jobs: Mapping[str, Job], int
         job = jobs.get(after.job_id)
         into_active = job is None or job.active
         for because in why_not_changed(before, changes, intent.origin, into_active=into_active).values():
-            raise Conflict(f"The endpoint {id_} cannot be changed so, because {because}.")
+            raise Conflict(f"The endpoint {id_} cannot be changed like this, because {because}.")
 
 
 def _with_switched_on(
@@ -274,7 +276,7 @@ def _check_endpoint_limit(decision: Decision, current: BulkState, most: int | No
     more = sum(one.live for one in after) - sum(one.live for one in before)
     live = current.elsewhere + sum(one.live for one in current.endpoints.values())
     if most is not None and more > 0 and live + more > most:
-        raise LimitReached(f"This would make {live + more} endpoints, and there may be {most}.")
+        raise LimitReached(f"Limit reached: {live + more} endpoints, and the limit is {most}.")
 
 
 def _check_rules(decision: Decision, current: BulkState, intent: Intent) -> None:

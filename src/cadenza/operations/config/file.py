@@ -68,7 +68,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         if len(text) > LARGEST:
-            raise InvalidRequest(f"The file has {len(text):,} characters; at most {LARGEST:,} are taken.")
+            raise InvalidRequest(f"The file has {len(text):,} characters; the maximum is {LARGEST:,}.")
         self._events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
         self._anchors: dict[str, _Anchored] = {}
         self._parts = 0
@@ -96,7 +96,9 @@ class _Reader:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event.anchor, line)
         if event.tag not in (None, "!"):
-            raise InvalidRequest(f"Line {line} has a tag, {event.tag}; only plain values are taken.", "body")
+            raise InvalidRequest(
+                f"Line {line} has a tag, {event.tag}; only plain values are allowed.", "body"
+            )
         value = self._node(event, path)
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchored(value, self._parts - before)
@@ -115,9 +117,9 @@ class _Reader:
             line = event.start_mark.line + 1
             key = event.value if isinstance(event, yaml.ScalarEvent) else None
             if key is None:
-                raise InvalidRequest(f"Line {line} has a key that is no text.", "body")
+                raise InvalidRequest(f"Line {line} has a key that is not text.", "body")
             if key in found:
-                raise InvalidRequest(f"Line {line} says {key} a second time.", ".".join((*path, key)))
+                raise InvalidRequest(f"Line {line} repeats {key}.", ".".join((*path, key)))
             self.lines[".".join((*path, key))] = line
             found[key] = self._value(next(self._events), (*path, key))
         return found

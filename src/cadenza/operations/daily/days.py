@@ -120,9 +120,9 @@ class UserDaysPage(Listed[VerdictView]):
 
 @operation("GET /v1/daily/days/{date}", Scope.READ)
 async def get_day(context: RequestContext, command: GetDay) -> DayPage:
-    """Show a day's verdicts in the order of the users' ids, and how many there are of each status.
+    """Show the results of a date by user id, with a count of each status.
 
-    Users in whose gap the day lies are counted, and not listed: they have no verdict of its own.
+    Users who have no single result because of an outage over seven days (a gap) are counted, not listed.
     """
     found = await context.store.daily.verdicts_on(context.tenant_id, command.date, command.page())
     verdicts, more = split_page(found, command.limit)
@@ -142,7 +142,7 @@ async def day_counts(context: RequestContext, day: date) -> DayCounts:
 
 @operation("GET /v1/daily/users/{user_id}/days", Scope.READ)
 async def list_user_days(context: RequestContext, command: ListUserDays) -> UserDaysPage:
-    """List the verdicts of a user's days, newest first, and the gaps; also of a deleted daily user."""
+    """List the daily results of a user, newest first, and the gaps; also of a deleted daily user."""
     key = key_of(context, command.user_id)
     verdicts, more = split_page(await context.store.daily.verdicts_of(key, command.page()), command.limit)
     gaps = [] if command.cursor else await context.store.daily.gaps_of(key)

@@ -83,7 +83,7 @@ class MissesPage(Listed[VerdictView]):
 
 @operation("GET /v1/daily/windows", Scope.READ, agent=False)
 async def get_windows(context: RequestContext, command: OfDay) -> WindowsView:
-    """Show a day's windows: verdicts by due minute, and how many users have none yet."""
+    """Show the windows of a date: results by due minute, and how many users are pending."""
     now = context.dependencies.clock.now()
     day = command.date or now.astimezone(UTC).date()
     begin = datetime.combine(day, time(), UTC)
@@ -116,7 +116,7 @@ async def get_windows(context: RequestContext, command: OfDay) -> WindowsView:
 
 @operation("GET /v1/daily/history", Scope.READ, agent=False)
 async def get_history(context: RequestContext, command: GetHistory) -> HistoryView:
-    """Show how many verdicts of each status the last days have."""
+    """Show the count of results of each status for the last days."""
     today = context.dependencies.clock.now().astimezone(UTC).date()
     since = today - timedelta(days=command.days - 1)
     tomorrow = today + timedelta(days=1)
@@ -126,7 +126,7 @@ async def get_history(context: RequestContext, command: GetHistory) -> HistoryVi
 
 @operation("GET /v1/daily/misses", Scope.READ, agent=False)
 async def list_misses(context: RequestContext, command: ListMisses) -> MissesPage:
-    """List users who were not served on a day, by due time."""
+    """List users who were missed on a date (UTC), by due time."""
     day = command.date or context.dependencies.clock.now().astimezone(UTC).date()
     found = await context.store.daily_statistics.misses(
         context.tenant_id, day, limit=command.limit + 1, after=_place(command.cursor)

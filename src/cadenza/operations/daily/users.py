@@ -114,9 +114,9 @@ class DailyUsersPut(View):
 
 @operation("PUT /v1/daily/users/{user_id}", Scope.WRITE)
 async def put_daily_user(context: RequestContext, command: PutDailyUser) -> DailyUserView:
-    """Serve a user daily: in the window before the due time, in UTC, the daily run is tried until it works.
+    """Add or change a daily user. Before the due time (UTC), the target is called until it succeeds.
 
-    Another due time holds from the first day whose window has not opened.
+    A changed due time applies from the first date whose window is not open yet.
     """
     (user,) = await _enrolled(context, [command])
     return DailyUserView.of(user, context.dependencies.daily_window)
@@ -124,7 +124,7 @@ async def put_daily_user(context: RequestContext, command: PutDailyUser) -> Dail
 
 @operation("POST /v1/daily/users", Scope.WRITE, agent=False, bulk=True)
 async def put_daily_users(context: RequestContext, command: PutDailyUsers) -> DailyUsersPut:
-    """Serve many users daily, all of them or none; of a user given twice, the last entry counts."""
+    """Add or change many daily users, all or none. If a user is given twice, the last entry counts."""
     wanted = {one.user_id: one for one in command.users}
     kept = len(await _enrolled(context, list(wanted.values())))
     context.trail.note("daily_user", None, after={"users": kept})
@@ -144,14 +144,14 @@ async def list_daily_users(context: RequestContext, command: Paged) -> DailyUser
 
 @operation("GET /v1/daily/users/{user_id}", Scope.READ)
 async def get_daily_user(context: RequestContext, command: OneDailyUser) -> DailyUserView:
-    """Show a daily user: when the next window opens, and how the last day went."""
+    """Show a daily user: the next window and the last result."""
     user = await context.store.daily.daily_user(key_of(context, command.user_id))
     return DailyUserView.of(user, context.dependencies.daily_window)
 
 
 @operation("DELETE /v1/daily/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_daily_user(context: RequestContext, command: DeleteDailyUser) -> Nothing:
-    """Delete a daily user; the verdicts of past days stay, unless they are to be deleted, too."""
+    """Delete a daily user. The results of past days are kept, unless they are to be deleted, too."""
     await context.store.daily.remove_daily_user(key_of(context, command.user_id), with_days=command.with_days)
     return Nothing()
 

@@ -142,7 +142,7 @@ class OverviewView(View):
 
 @operation("GET /v1/overview", Scope.READ, agent=False)
 async def get_overview(context: RequestContext, command: GetOverview) -> OverviewView:
-    """Show upcoming runs, runs in flight and recent runs at a glance. Every part is counted up to a limit."""
+    """Show upcoming runs, runs in flight and recent runs. Every count has an upper limit."""
     now = context.dependencies.clock.now()
     since = now - timedelta(minutes=command.minutes)
     endpoints = await context.store.tenants.count_endpoints(context.tenant_id, MOST_COUNTED)

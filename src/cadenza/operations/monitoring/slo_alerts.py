@@ -67,7 +67,7 @@ class SlosView(View):
 
 @operation("GET /v1/slo", Scope.READ)
 async def get_slo(context: RequestContext, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
-    """Show the status of the service levels: measured value, threshold, and since when one is breached."""
+    """Show the status of the SLOs: measured value, threshold, and since when one is breached."""
     statuses = await context.store.slos.slos(context.dependencies.system_now() - FRESH)
     items = [SloView.of(status) for status in statuses]
     return SlosView(breached=sum(item.breached for item in items), items=items)
@@ -108,7 +108,7 @@ class AlertsView(View):
 
 @operation("GET /v1/alerts", Scope.READ, agent=False)
 async def list_alerts(context: RequestContext, command: ListAlerts) -> AlertsView:
-    """List the newest alerts: those about service levels, and those of the caller's tenant."""
+    """List the newest alerts: those about SLOs, and those of the caller's tenant."""
     newest = await context.store.alerts.newest_alerts(context.tenant_id, command.limit)
     return AlertsView(items=[AlertView.of(one) for one in newest])
 

@@ -113,7 +113,7 @@ class PlannerCostView(View):
 
 @operation("GET /v1/endpoints/{endpoint_id}/analyses", Scope.READ)
 async def list_analyses(context: RequestContext, command: ListAnalyses) -> AnalysesPage:
-    """List what planners thought about an endpoint, what they did and what it cost, newest first."""
+    """List planner evaluations of an endpoint with their calls and cost, newest first."""
     key = context.key(command.endpoint_id)
     require_live(await context.store.endpoints.get(key))
     found, more = split_page(await context.store.analyses.analyses(key, command.page()), command.limit)
@@ -124,7 +124,7 @@ async def list_analyses(context: RequestContext, command: ListAnalyses) -> Analy
 
 @operation("GET /v1/endpoints/{endpoint_id}/planner-cost", Scope.READ)
 async def get_planner_cost(context: RequestContext, command: GetPlannerCost) -> PlannerCostView:
-    """Show how many analyses and tokens planners spent on an endpoint, by day."""
+    """Show planner evaluations and tokens of an endpoint, by date (UTC)."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
     require_live(await context.store.endpoints.get(key))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)

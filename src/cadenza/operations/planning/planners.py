@@ -100,7 +100,7 @@ class LearningPage(Listed[LearnedView]):
 
 @operation("GET /v1/analyses", Scope.READ, agent=False)
 async def list_sittings(context: RequestContext, command: ListSittings) -> AnalysesPage:
-    """List what planners thought about all endpoints and what they did, newest first."""
+    """List planner evaluations of all endpoints with their calls, newest first."""
     found = await context.store.statistics.recent_analyses(
         context.tenant_id, before=_position(command.cursor), limit=command.limit + 1
     )
@@ -111,7 +111,7 @@ async def list_sittings(context: RequestContext, command: ListSittings) -> Analy
 
 @operation("GET /v1/analyses/spending", Scope.READ, agent=False)
 async def get_spending(context: RequestContext, command: GetSpending) -> SpendingView:
-    """Show how many analyses and tokens planners spent, by day and by endpoint."""
+    """Show planner evaluations and tokens, by date (UTC) and by endpoint."""
     today = context.dependencies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=command.days - 1)
     activity = partial(
@@ -131,7 +131,7 @@ async def get_spending(context: RequestContext, command: GetSpending) -> Spendin
 
 @operation("GET /v1/learning", Scope.READ, agent=False)
 async def list_learning(context: RequestContext, command: ListLearning) -> LearningPage:
-    """Show what the learning planner has gained, by endpoint, or would have gained in shadow mode."""
+    """Show learning planner savings by endpoint, also of its dry runs (shadow mode)."""
     endpoints, cursor = await find_page(context, command)
     notes = await context.store.analyses.notes(PLANNER, [one.key for one in endpoints])
     lessons = [(one, summary_from_note(notes.get(one.key))) for one in endpoints]

@@ -184,11 +184,11 @@ def missing_endpoints(rule: Rule, *, ids: Collection[str], names: Collection[str
     """Faults for the endpoints that a rule names and its job does not have."""
     faults = []
     if rule.endpoint_id is not None and rule.endpoint_id not in ids:
-        message = f"There is no endpoint {rule.endpoint_id} in the job {rule.job_id}."
+        message = f"Endpoint {rule.endpoint_id} not found in the job {rule.job_id}."
         faults.append(Fault("endpoint_id", message))
     for path, step in _steps(rule):
         if step.endpoint is not None and step.endpoint not in names:
-            message = f"There is no endpoint of the name {step.endpoint} in the job {rule.job_id}."
+            message = f"Endpoint named {step.endpoint} not found in the job {rule.job_id}."
             faults.append(Fault(f"{path}.endpoint", message))
     return faults
 

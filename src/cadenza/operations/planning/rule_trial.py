@@ -56,7 +56,7 @@ class RuleTrialView(View):
 
 @operation("POST /v1/rules/{rule_id}/test", Scope.READ)
 async def test_rule(context: RequestContext, command: TestRule) -> RuleTrialView:
-    """Try a rule on an endpoint as it stands, and tell what it would do. Nothing is changed."""
+    """Test a rule on the current state of an endpoint. A dry run, no changes made."""
     rule = await context.store.rules.rule(context.tenant_id, command.rule_id)
     briefing = await _briefing(context, rule, _meant(rule, command))
     key, rule_context = briefing.endpoint.key, _rule_context(briefing)
@@ -104,7 +104,7 @@ async def _briefing(context: RequestContext, rule: Rule, endpoint_id: str) -> Br
     """What a planner would be told if the newest run had just ended."""
     endpoint = require_live(await context.store.endpoints.get(context.key(endpoint_id)))
     if endpoint.job_id != rule.job_id:
-        raise NotFound(f"There is no endpoint {endpoint_id} in the job {rule.job_id}.")
+        raise NotFound(f"Endpoint {endpoint_id} not found in the job {rule.job_id}.")
     briefer = Briefer(store=context.store, clock=context.dependencies.clock, budget=USUAL)
     return (await briefer.brief([AnalysisRequest(endpoint.key, Trigger.RUN)]))[endpoint.key]
 

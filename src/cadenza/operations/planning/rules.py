@@ -121,9 +121,9 @@ class RulesPage(Listed[RuleView]):
 
 @operation("POST /v1/rules", Scope.WRITE, status=CREATED)
 async def create_rule(context: RequestContext, command: CreateRule) -> RuleView:
-    """Write a rule: when a condition holds, then a tool is called.
+    """Create a rule: when its condition is true, a tool is called.
 
-    Its condition is read and tried at once; what cannot be read is refused with its place.
+    Its condition is parsed and tested at once; an error names its position.
     """
     rule = Rule(
         id=command.id or context.dependencies.ids.new(),
@@ -158,7 +158,7 @@ async def get_rule(context: RequestContext, command: OneRule) -> RuleView:
 
 @operation("PATCH /v1/rules/{rule_id}", Scope.WRITE)
 async def update_rule(context: RequestContext, command: UpdateRule) -> RuleView:
-    """Change a rule. An incident that lasts goes on."""
+    """Change a rule. An open incident stays open."""
     given = {name: getattr(command, name) for name in command.model_fields_set - {"rule_id"}}
     for name, value in given.items():
         if value is None and name not in MAY_BE_NULL:

@@ -25,7 +25,7 @@ async def apply_within_limit(
 
     def with_count(current: BulkState) -> BulkChange:
         if endpoint_id not in current.endpoints:
-            raise NotFound(f"There is no endpoint {endpoint_id}.")
+            raise NotFound(f"Endpoint {endpoint_id} not found.")
         before = current.endpoints[endpoint_id]
         after = change(before)
         if most is not None and current.elsewhere >= most and not before.live:

@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.explain import Explanation
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint, origin_text
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.operations.documented_models import unvalidated
+from cadenza.operations.documented_models import as_json, remembered_by_identity, unvalidated
 from cadenza.operations.fields import Listed
 from cadenza.operations.operation import View
 from cadenza.operations.scheduling.schemas import (
@@ -79,12 +79,12 @@ class EndpointView(View):
     last_run_at: datetime | None
     running: bool
     failure_count: int
-    """Failures in a row."""
+    """Consecutive failures."""
     suspect: Trial | None
     """How it is started again, because its process died while it ran and it has not ended since: beside few
     other suspects, beside none, or with nothing else; null if it is not suspected."""
     abandoned_count: int
-    """How often in a row its process died while it ran."""
+    """How many consecutive times its worker process died during a run."""
     abandoned_alone_count: int
     """How often it ran alone then."""
     quota_opens_at: datetime | None
@@ -128,6 +128,25 @@ class EndpointView(View):
             "note": note,
         }
         return unvalidated(cls, fields)
+
+    def to_json(self) -> bytes:
+        """It as JSON; remembered, since the view of an endpoint is, too."""
+        return _endpoint_json(self)
+
+
+MOST_REMEMBERED = 32
+"""Few, since an endpoint may hold a long document; a store remembers no more on its own."""
+
+
+@remembered_by_identity(most=MOST_REMEMBERED)
+def endpoint_view(endpoint: Endpoint) -> EndpointView:
+    """The view of an endpoint that is read alone; the same for the same endpoint."""
+    return EndpointView.of(endpoint)
+
+
+@remembered_by_identity(most=MOST_REMEMBERED)
+def _endpoint_json(view: EndpointView) -> bytes:
+    return as_json(view)
 
 
 class EndpointsPage(Listed[EndpointView]):

@@ -31,7 +31,7 @@ from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Text
 from cadenza.operations.long_pages import LONGEST_PAGE, LONGEST_READ, one_more, read_page, size_of
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
 from cadenza.operations.scheduling.endpoint_limit import apply_within_limit
-from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView
+from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView, endpoint_view
 from cadenza.operations.scheduling.schemas import (
     DEFAULT_PLANNING,
     DEFAULT_POLICY,
@@ -54,7 +54,7 @@ from cadenza.ports.catalog import (
 def require_live(endpoint: Endpoint) -> Endpoint:
     """The endpoint; NotFound if it was deleted."""
     if endpoint.archived:
-        raise NotFound(f"There is no endpoint {endpoint.id}.")
+        raise NotFound(f"Endpoint {endpoint.id} not found.")
     return endpoint
 
 
@@ -204,13 +204,13 @@ async def list_endpoints(context: RequestContext, command: ListEndpoints) -> End
 
 @operation("GET /v1/endpoints/{endpoint_id}", Scope.READ)
 async def get_endpoint(context: RequestContext, command: OneEndpoint) -> EndpointView:
-    """Show one endpoint: what its owner wrote, and where it stands."""
-    return EndpointView.of(require_live(await context.store.endpoints.get(context.key(command.endpoint_id))))
+    """Show one endpoint: its definition and its current state."""
+    return endpoint_view(require_live(await context.store.endpoints.get(context.key(command.endpoint_id))))
 
 
 @operation("PATCH /v1/endpoints/{endpoint_id}", Scope.WRITE)
 async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> EndpointView:
-    """Change an endpoint. It goes on from where it stands, and is planned anew at once."""
+    """Change an endpoint. It keeps its state, and its next run is recalculated at once."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     changes = _changes(command)
     job: Job | None = None
@@ -259,7 +259,7 @@ def _changes(command: UpdateEndpoint) -> dict[str, Any]:
 
 @operation("DELETE /v1/endpoints/{endpoint_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_endpoint(context: RequestContext, command: OneEndpoint) -> Nothing:
-    """Delete an endpoint. A run that is in flight ends as it would; its history stays as long as runs do."""
+    """Delete an endpoint. A run in flight completes; run history is kept until its retention ends."""
     change = unless_archived(context.trail.noting(archive))
     await context.store.endpoints.amend(context.key(command.endpoint_id), change)
     return Nothing()

@@ -167,7 +167,7 @@ async def _switch(
     def decide(state: BulkState) -> BulkChange:
         nonlocal because
         if job_id not in state.jobs:
-            raise NotFound(f"There is no job {job_id}.")
+            raise NotFound(f"Job {job_id} not found.")
         before = state.jobs[job_id]
         job = replace(before, **changes)
         live = [one for one in state.endpoints.values() if not one.archived]
@@ -189,7 +189,7 @@ async def _switch(
 
 @operation("DELETE /v1/jobs/{job_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_job(context: RequestContext, command: OneJob) -> Nothing:
-    """Delete a job with its endpoints. Runs that are in flight end as they would; history stays."""
+    """Delete a job with its endpoints. Runs in flight complete; run history is kept."""
     refuse_schedules_job(command.job_id)
     await _note_deleted(context, command.job_id)
     await context.store.catalog.remove_job(context.tenant_id, command.job_id, context.trail.noting(archive))
@@ -207,13 +207,13 @@ async def _note_deleted(context: RequestContext, job_id: str) -> None:
 
 @operation("POST /v1/jobs/{job_id}/pause", Scope.STEER, ranked=True)
 async def pause_job(context: RequestContext, command: OneJob) -> JobView:
-    """Switch a job off: none of its endpoints is due until it is resumed."""
+    """Pause a job: none of its endpoints runs until it is resumed."""
     return await _switch(context, command.job_id, active=False)
 
 
 @operation("POST /v1/jobs/{job_id}/resume", Scope.STEER, ranked=True)
 async def resume_job(context: RequestContext, command: OneJob) -> JobView:
-    """Switch a job on again; what came due meanwhile is planned anew from now, and nothing is late."""
+    """Resume a job. Runs that were due in between are rescheduled from now and do not count as late."""
     return await _switch(context, command.job_id, active=True)
 
 

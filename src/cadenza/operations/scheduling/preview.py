@@ -14,6 +14,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.schedule_protection import refuse_schedule
 from cadenza.domain.errors import InvalidRequest, TooOften
 from cadenza.domain.monitoring.forecast import ForecastRun, forecast_runs
+from cadenza.domain.monitoring.heartbeat import refuse_heartbeat
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.plan import Source
@@ -88,7 +89,7 @@ class PreviewView(View):
 
 @operation("POST /v1/endpoints/{endpoint_id}/preview", Scope.READ, agent=False, ranked=True)
 async def preview_steering(context: RequestContext, command: PreviewSteering) -> PreviewView:
-    """Show what steering an endpoint would change: its plan and its next runs, before and after.
+    """Preview steering of an endpoint: its next runs before and after. A dry run, no changes made.
 
     It is the same change that the tool would make, applied to the endpoint as it is, and not stored.
     """
@@ -136,14 +137,15 @@ class TrialView(View):
 
 @operation("POST /v1/endpoints/{endpoint_id}/test", Scope.STEER, calls_out=True)
 async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialView:
-    """Try an endpoint's target once, and show what it answers.
+    """Test the target of an endpoint once and show its answer.
 
-    Nothing is recorded, counted or planned anew; the target itself is really called, for 30 seconds at
+    No run is recorded, counted or rescheduled; the target itself is really called, for 30 seconds at
     most, and no longer than the caller waits. An endpoint is tried 30 times a minute at most, all of a
     tenant's 120 times, in windows of ten seconds, and 10 of them at a time in each process.
     """
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     refuse_schedule(endpoint)
+    refuse_heartbeat(endpoint)
     wait = await context.dependencies.take_trial(endpoint.key)
     if wait is not None:
         raise TooOften(f"{endpoint.name} was tried too often just now; wait a while.", max(1, ceil(wait)))

@@ -131,7 +131,7 @@ class HealthView(View):
 
     endpoint_id: str
     failure_count: int
-    """Failures in a row."""
+    """Consecutive failures."""
     last_run_at: datetime | None
     windows: list[HealthWindow]
 
@@ -167,7 +167,7 @@ async def get_run(context: RequestContext, command: OneRun) -> RunDetails:
 
 @operation("GET /v1/endpoints/{endpoint_id}/health", Scope.READ)
 async def get_health(context: RequestContext, command: OneEndpoint) -> HealthView:
-    """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
+    """Summarize the runs of an endpoint over the last 1, 4 and 24 hours."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
     endpoint = require_live(await context.store.endpoints.get(key))
     ended = await context.store.runs.ended(

@@ -19,6 +19,7 @@ from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.target import (
     CAPTURED_HEADERS,
+    LONGEST_GRACE_MS,
     LONGEST_URL,
     MOST_CAPTURED_BYTES,
     MOST_HEADERS,
@@ -26,12 +27,13 @@ from cadenza.domain.scheduling.target import (
     MOST_LISTED,
     MOST_REDIRECTS,
     CallableTarget,
+    HeartbeatTarget,
     HttpTarget,
     PromptTarget,
     Target,
 )
 from cadenza.domain.text_patterns import A_URL
-from cadenza.operations.documented_models import Documented, unvalidated
+from cadenza.operations.documented_models import Documented, remembered_by_identity, unvalidated
 from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanFromZero, Text, Whole
 
 Result = TypeVar("Result")
@@ -117,6 +119,20 @@ class CallableShape(Shape):
         return CallableTarget(self.function)
 
 
+class HeartbeatShape(Shape):
+    """Work that somebody else does, and reports by heartbeats."""
+
+    kind: Literal["heartbeat"]
+    grace_ms: Annotated[int, Whole(1_000, LONGEST_GRACE_MS)] = 60_000
+    """How long after its expected moment a heartbeat is missing."""
+    max_run_ms: Annotated[int, Whole(1_000, LONGEST_GRACE_MS)] | None = None
+    """How long after a start its end is missing; null if a start changes nothing."""
+
+    def to_domain(self) -> HeartbeatTarget:
+        """The target."""
+        return HeartbeatTarget(self.grace_ms, self.max_run_ms)
+
+
 class PromptShape(Shape):
     """A message to an agent, in the conversation of a user."""
 
@@ -134,10 +150,12 @@ def _without_prompt(value: Any) -> Any:
 
 
 TargetShape = Annotated[
-    HttpShape | CallableShape, Field(discriminator="kind"), BeforeValidator(_without_prompt)
+    HttpShape | CallableShape | HeartbeatShape, Field(discriminator="kind"), BeforeValidator(_without_prompt)
 ]
 """What an owner may write."""
-AnyTargetShape = Annotated[HttpShape | CallableShape | PromptShape, Field(discriminator="kind")]
+AnyTargetShape = Annotated[
+    HttpShape | CallableShape | HeartbeatShape | PromptShape, Field(discriminator="kind")
+]
 
 
 class GuardShape(Shape):
@@ -200,6 +218,7 @@ KINDS: dict[type, type[Shape]] = {
     Once: OnceShape,
     HttpTarget: HttpShape,
     CallableTarget: CallableShape,
+    HeartbeatTarget: HeartbeatShape,
     PromptTarget: PromptShape,
     Guard: GuardShape,
     Policy: PolicyShape,
@@ -207,27 +226,12 @@ KINDS: dict[type, type[Shape]] = {
 }
 
 
-SHAPE_CACHE: dict[int, tuple[Any, Any]] = {}
 MOST_CACHED = 20_000
 
 
+@remembered_by_identity(most=MOST_CACHED)
 def as_shape(value: Baseline | Target | Guard | Policy | Planning) -> Any:
-    """The JSON model of a value of the domain.
-
-    Cached by its identity, since values are frozen and stores return the same objects
-    again; the cache holds the value, so that its id is not reused.
-    """
-    cached = SHAPE_CACHE.get(id(value))
-    if cached is not None:
-        return cached[1]
-    if len(SHAPE_CACHE) >= MOST_CACHED:
-        SHAPE_CACHE.clear()
-    shape = _to_shape(value)
-    SHAPE_CACHE[id(value)] = (value, shape)
-    return shape
-
-
-def _to_shape(value: Any) -> Any:
+    """The JSON model of a value of the domain."""
     shape = KINDS[type(value)]
     named = shape.model_fields.get("kind")
     words: dict[str, Any] = {} if named is None else {"kind": get_args(named.annotation)[0]}

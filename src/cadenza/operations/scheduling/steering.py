@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.monitoring.heartbeat import is_heartbeat
 from cadenza.domain.planning.learning.serialization import PLANNER, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
@@ -74,7 +75,7 @@ def explain_plan(
 
 @operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
 async def explain_endpoint(context: RequestContext, command: OneEndpoint) -> PlanView:
-    """Explain why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
+    """Explain the time of the next run: candidates, hints with their reasons, guard and pause."""
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     history = await context.store.runs.hints(endpoint.key, Page(EXPLAINED_HINTS))
     shadow_ms = await _shadow_ms(context, endpoint)
@@ -100,7 +101,7 @@ async def _declared_at(context: RequestContext, endpoint: Endpoint) -> datetime 
 
 async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
     """How often the learning planner would let it run, where it only thinks."""
-    if endpoint.planning.learning is not Learning.SHADOW:
+    if endpoint.planning.learning is not Learning.SHADOW or is_heartbeat(endpoint):
         return None
     notes = await context.store.analyses.notes(PLANNER, [endpoint.key])
     summary = summary_from_note(notes.get(endpoint.key))
@@ -109,7 +110,7 @@ async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
 
 @operation("DELETE /v1/endpoints/{endpoint_id}/hints", Scope.STEER, ranked=True)
 async def clear_hints(context: RequestContext, command: OneEndpoint) -> PlanView:
-    """Remove both hints, and plan anew at once."""
+    """Clear both hints and recalculate the next run."""
     by = context.dependencies.steering.context(context.caller.origin)
     return await _amend(context, command, lambda endpoint: ClearHints().apply(endpoint, by))
 
@@ -123,7 +124,7 @@ async def run_now(context: RequestContext, command: OneEndpoint) -> PlanView:
 
 @operation("POST /v1/endpoints/{endpoint_id}/reset-failures", Scope.STEER)
 async def reset_failures(context: RequestContext, command: OneEndpoint) -> EndpointView:
-    """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
+    """Reset the count of consecutive failures, and with the next run the backoff."""
     amended = await context.store.endpoints.amend(
         context.key(command.endpoint_id),
         unless_archived(context.trail.noting(steer.reset_failures)),

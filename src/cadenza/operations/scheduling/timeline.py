@@ -97,7 +97,7 @@ class TimelineView(View):
 
 @operation("GET /v1/endpoints/{endpoint_id}/timeline", Scope.READ, agent=False)
 async def get_timeline(context: RequestContext, command: GetTimeline) -> TimelineView:
-    """Show an endpoint's runs in a span of time, and the hints and pauses that steered it meanwhile."""
+    """Show the runs of an endpoint in a time range, with the hints and pauses of that range."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
     endpoint = require_live(await context.store.endpoints.get(key))
     until = command.until or now

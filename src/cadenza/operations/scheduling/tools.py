@@ -90,9 +90,9 @@ async def propose_interval(context: RequestContext, command: ProposeIntervalComm
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/propose_next_time", Scope.STEER, ranked=True)
 async def propose_next_time(context: RequestContext, command: ProposeNextTimeCommand) -> PlanView:
-    """Run once at a moment (`nextRunAtIso`) or after a while (`nextRunInMs`), within the guard.
+    """Run once at a time (`nextRunAtIso`) or after a delay (`nextRunInMs`), within the guard.
 
-    A moment that has passed, or the word `now`, means now.
+    A time in the past, or the word `now`, means now.
     """
     tool = ProposeNextTime.parse(command.model_dump(exclude={"endpoint_id"}))
     return await _steer(context, command.endpoint_id, tool)
@@ -100,7 +100,7 @@ async def propose_next_time(context: RequestContext, command: ProposeNextTimeCom
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/pause_until", Scope.STEER, ranked=True)
 async def pause_until(context: RequestContext, command: PauseUntilCommand) -> PlanView:
-    """Pause until a moment; null resumes, and plans anew."""
+    """Pause until a time (9999-01-01T00:00:00Z: until resumed); null resumes."""
     tool = PauseUntil.parse(command.model_dump(exclude={"endpoint_id"}))
     return await _steer(context, command.endpoint_id, tool)
 
@@ -127,7 +127,7 @@ class UnlessArchived:
 
 @operation("POST /v1/endpoints/pause", Scope.STEER, ranked=True, in_parts=True)
 async def pause_endpoints(context: RequestContext, command: PauseEndpoints) -> Steered:
-    """Pause all endpoints of a job, or with labels, until a moment."""
+    """Pause all endpoints of a job, or with labels, until a time."""
     tool = PauseUntil(until=wire_moment("untilIso", command.untilIso), reason=command.reason)
     return await _steer_all(context, command, tool)
 

@@ -25,6 +25,7 @@ from cadenza.surfaces.dashboard.login import Login
 from cadenza.surfaces.dashboard.pages import Dashboard
 from cadenza.surfaces.http.auth import Authenticator
 from cadenza.surfaces.http.documents import openapi
+from cadenza.surfaces.http.heartbeats import Heartbeats
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import Metrics
 from cadenza.surfaces.http.middleware import Active, RequestMiddleware
@@ -80,6 +81,7 @@ def http_app(
         routes=[
             *pages.routes(),
             *Login(authenticator).routes(),
+            *Heartbeats(authenticator, options.rate_limit).routes(),
             *Events(service, live_changes).routes(),
             *Dashboard().routes(),
             *mcp.routes(agents),

@@ -118,7 +118,7 @@ NOT_FOUND_PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Not found · Cadenza</title></head>
 <body>
-<h1>There is nothing here</h1>
+<h1>Page not found</h1>
 <p>No page has the address <code>{path}</code>.</p>
 <p><a href="/">The dashboard</a> · <a href="/docs">The API's documentation</a></p>
 </body>

@@ -36,19 +36,19 @@ class Kind(NamedTuple):
         return f"{TYPES}{self.name}"
 
 
-BAD_REQUEST = Kind(400, "bad-request", "The request cannot be read")
-UNAUTHORIZED = Kind(401, "unauthorized", "A valid key is needed")
-NOT_ALLOWED = Kind(403, "not-allowed", "This is not allowed")
+BAD_REQUEST = Kind(400, "bad-request", "Invalid request")
+UNAUTHORIZED = Kind(401, "unauthorized", "A valid API key is required")
+NOT_ALLOWED = Kind(403, "not-allowed", "Not allowed")
 LIMIT_REACHED = Kind(403, "limit-reached", "A limit is reached")
-NOT_FOUND = Kind(404, "not-found", "There is no such thing")
-WRONG_METHOD = Kind(405, "method-not-allowed", "This cannot be done here")
-CONFLICT = Kind(409, "conflict", "The state of the thing does not allow this")
+NOT_FOUND = Kind(404, "not-found", "Not found")
+WRONG_METHOD = Kind(405, "method-not-allowed", "Method not allowed")
+CONFLICT = Kind(409, "conflict", "Conflict with the current state")
 TOO_LARGE = Kind(413, "too-large", "The body is too large")
-WRONG_MEDIA_TYPE = Kind(415, "unsupported-media-type", "The body is of another type")
-INVALID_REQUEST = Kind(422, "invalid-request", "The request cannot be taken as it is")
-TOO_MANY = Kind(429, "too-many-requests", "There were too many requests")
-UNEXPECTED = Kind(500, "unexpected", "Something went wrong here")
-UNAVAILABLE = Kind(503, "unavailable", "Something this needs does not answer")
+WRONG_MEDIA_TYPE = Kind(415, "unsupported-media-type", "Unsupported media type")
+INVALID_REQUEST = Kind(422, "invalid-request", "Invalid fields in the request")
+TOO_MANY = Kind(429, "too-many-requests", "Too many requests")
+UNEXPECTED = Kind(500, "unexpected", "Internal error")
+UNAVAILABLE = Kind(503, "unavailable", "A dependency is unavailable")
 
 KINDS = (
     BAD_REQUEST,
@@ -109,7 +109,7 @@ def describe_problem(problem: CadenzaError | Refusal, request_id: str) -> Proble
 
 def unexpected(request_id: str) -> ProblemDetails:
     """The problem of an unexpected error; it tells nothing but the request id."""
-    detail = "Something went wrong here. Please tell the operator the request id."
+    detail = "Internal error. Send the operator the request id."
     return ProblemDetails(UNEXPECTED, problem_json(UNEXPECTED, detail, request_id), {})
 
 

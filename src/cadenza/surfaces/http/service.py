@@ -14,7 +14,6 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.operations.application import Application, in_turn
 from cadenza.operations.context import IdempotentRequest
-from cadenza.operations.documented_models import as_json
 from cadenza.operations.idempotency import Answer, Repeated, reply_once
 from cadenza.operations.operation import NO_CONTENT, RANK_HEADER, RANKS, USER_AGENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency
@@ -188,5 +187,5 @@ class ServedOperation:
         view = await self._service.application.perform(self.operation, arguments, caller, idempotent=request)
         if self._status == NO_CONTENT:
             return Answer(self._status, b"")
-        body = await in_turn(self.operation, as_json, view) if self.operation.bulk else as_json(view)
+        body = await in_turn(self.operation, view.to_json) if self.operation.bulk else view.to_json()
         return Answer(self._status, body)

@@ -97,7 +97,7 @@ def _found(uri: str) -> tuple[OperationResource, Mapping[str, Any]]:
         arguments = pattern.match(uri)
         if arguments is not None:
             return resource, arguments
-    raise MCPError(INVALID_PARAMS, f"There is no resource {quoted(uri)}.", {"uri": uri})
+    raise MCPError(INVALID_PARAMS, f"Resource {quoted(uri)} not found.", {"uri": uri})
 
 
 def _contents(uri: str, mime_type: str, text: str) -> ReadResourceResult:

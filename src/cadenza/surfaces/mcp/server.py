@@ -94,8 +94,6 @@ def _catch_bugs(warn: Warn) -> Any:
                 error=type(problem).__name__,
                 trace=format_exc(),
             )
-            raise MCPError(
-                INTERNAL_ERROR, "Something went wrong here; the server's log tells what."
-            ) from None
+            raise MCPError(INTERNAL_ERROR, "Internal error: the server's log has its traceback.") from None
 
     return caught

@@ -88,7 +88,7 @@ async def call(mcp_caller: McpCaller, request: CallToolRequestParams) -> CallToo
     """Call a tool. A refusal is an answer, too, so that agents can read it and correct their call."""
     found = OFFERED.get(request.name)
     if found is None:
-        raise MCPError(INVALID_PARAMS, f"There is no tool {quoted(request.name)}.")
+        raise MCPError(INVALID_PARAMS, f"Tool {quoted(request.name)} not found.")
     try:
         view = await mcp_caller.perform(found[0], request.arguments or {})
     except CadenzaError as problem:

@@ -26,7 +26,7 @@ from cadenza.surfaces.websocket.limits import Pace, SocketLimits
 MOST_REFUSED = 100
 """After so many refused frames in a row, the socket is closed."""
 RETRY_S = 1.0
-BUG = Refusal(UNEXPECTED, "Something went wrong here, and the agent did not answer. Say it again.")
+BUG = Refusal(UNEXPECTED, "Internal error: the agent did not answer. Send the message again.")
 
 
 class AnswerMessage(Protocol):

@@ -13,6 +13,8 @@ from cadenza.testing.contracts.agents.runtime import AgentRuntimeContract
 from cadenza.testing.contracts.agents.schedule_firing import ScheduleFiringContract
 from cadenza.testing.contracts.agents.schedules import ScheduleContract
 from cadenza.testing.contracts.agents.users_agents import UserAgentContract
+from cadenza.testing.contracts.catalog.definitions import CatalogContract
+from cadenza.testing.contracts.catalog.listing import ListingContract
 from cadenza.testing.contracts.clock import ClockContract, CronContract, StopwatchContract
 from cadenza.testing.contracts.daily.lanes import DailyLanesContract
 from cadenza.testing.contracts.daily.statistics import DailyStatisticsContract
@@ -20,6 +22,7 @@ from cadenza.testing.contracts.daily.target_runner import DailyTargetRunnerContr
 from cadenza.testing.contracts.daily.users import DailyContract
 from cadenza.testing.contracts.daily.verdicts import VerdictContract
 from cadenza.testing.contracts.dispatcher import DispatcherContract
+from cadenza.testing.contracts.monitoring.heartbeats import HeartbeatContract
 from cadenza.testing.contracts.monitoring.run_alerts import RunAlertContract
 from cadenza.testing.contracts.monitoring.slo_alerts import SloAlertContract
 from cadenza.testing.contracts.monitoring.statistics import StatisticsContract
@@ -28,11 +31,9 @@ from cadenza.testing.contracts.planning.feed import FeedContract, RecentRunsCont
 from cadenza.testing.contracts.planning.planner import PlannerContract
 from cadenza.testing.contracts.planning.rules import RuleContract
 from cadenza.testing.contracts.scheduling.bounded_claims import BoundedClaimContract
-from cadenza.testing.contracts.scheduling.catalog import CatalogContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
 from cadenza.testing.contracts.scheduling.functions import FunctionContract
 from cadenza.testing.contracts.scheduling.leases import LeaseContract
-from cadenza.testing.contracts.scheduling.listing import ListingContract
 from cadenza.testing.contracts.scheduling.settle import SettleContract
 from cadenza.testing.contracts.scheduling.slots import SlotContract
 from cadenza.testing.contracts.scheduling.start import StartContract
@@ -58,6 +59,7 @@ class StoreContract(
     ClaimContract,
     BoundedClaimContract,
     FunctionContract,
+    HeartbeatContract,
     LeaseContract,
     SuspectContract,
     StartContract,

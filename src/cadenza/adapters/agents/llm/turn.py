@@ -78,10 +78,10 @@ class LlmTurn:
     async def _called(self, name: str, arguments: Mapping[str, Any]) -> Any:
         if name not in self._tool_schemas:
             raise NotFound(
-                f"There is no tool {quoted(name)}; there are {', '.join(self._tool_schemas) or 'none'}."
+                f"Tool {quoted(name)} not found; available are {', '.join(self._tool_schemas) or 'none'}."
             )
         if self._exchange.is_over_budget or not self._calls_left:
-            raise NotAllowed("You have called tools often enough; answer the user now.")
+            raise NotAllowed("Tool limit reached: answer the user now.")
         self._calls_left -= 1
         return await self._call(name, arguments)
 

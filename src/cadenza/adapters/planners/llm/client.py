@@ -94,7 +94,7 @@ class ModelExchange:
         """The model's response; ModelFailed if there is none, or no tokens are left for the request."""
         if not self.can_afford(1):
             spent = self.tokens
-            raise ModelFailed(f"The {what} has spent its tokens ({spent.input} in, {spent.output} out).")
+            raise ModelFailed(f"The {what} has used up its tokens ({spent.input} in, {spent.output} out).")
         response = await self._client.ask(
             self._messages,
             parameters=parameters,
@@ -111,7 +111,7 @@ class ModelExchange:
 def arguments_of(call: ToolCallPart, number: int) -> Mapping[str, Any]:
     """The arguments of a tool call; InvalidRequest if they are no object, or too many calls came at once."""
     if number >= MOST_CALLS_AT_ONCE:
-        raise InvalidRequest("These are too many calls at once.")
+        raise InvalidRequest("Too many calls at once.")
     try:
         return call.args_as_dict(raise_if_invalid=True)
     except (ValueError, AssertionError):

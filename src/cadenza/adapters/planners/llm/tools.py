@@ -50,7 +50,7 @@ class LatestResponseQuery(_Arguments):
 
 
 class HealthQuery(_Arguments):
-    """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
+    """Summarize the runs of an endpoint over the last 1, 4 and 24 hours."""
 
     endpoint: EndpointName = None
 
@@ -130,7 +130,7 @@ class AnalysisTools:
         """The result of a call, or why it was refused."""
         try:
             if only_end and tool != SUBMIT:
-                raise NotAllowed(f"There are no steps left; {SUBMIT} alone can be called.")
+                raise NotAllowed(f"No steps left; only {SUBMIT} can be called.")
             return await self._answer(tool, arguments)
         except CadenzaError as problem:
             return quoted_json({"refused": problem.message})
@@ -144,13 +144,13 @@ class AnalysisTools:
         if tool in QUERIES:
             return await self._query(parsed(QUERIES[tool], arguments))
         there = ", ".join((*self._steering, *QUERIES, SUBMIT))
-        raise NotFound(f"There is no tool {quoted(tool)}; there are {there}.")
+        raise NotFound(f"Tool {quoted(tool)} not found; available are {there}.")
 
     async def _steer(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Steer an endpoint; the call itself checks its arguments and permissions."""
         endpoint = self._endpoint_named(arguments.get(ENDPOINT))
         if not self._calls_left:
-            raise NotAllowed(f"You have acted often enough; end with {SUBMIT}.")
+            raise NotAllowed(f"Tool limit reached: finish with {SUBMIT}.")
         self._calls_left -= 1
         given = {name: value for name, value in arguments.items() if name != ENDPOINT}
         changed = await self._call(endpoint, tool, given)
@@ -200,9 +200,7 @@ class AnalysisTools:
             return self._briefing.endpoint
         endpoint = self._endpoints.get(name) if isinstance(name, str) else None
         if endpoint is None:
-            raise NotFound(
-                f"There is no endpoint {quoted(name)} here; there are {', '.join(self._endpoints)}."
-            )
+            raise NotFound(f"Endpoint {quoted(name)} not found; available are {', '.join(self._endpoints)}.")
         return endpoint
 
 

@@ -129,7 +129,7 @@ def _refuse_unknown_functions(names: set[str]) -> None:
     unknown = names - {*known}
     if unknown:
         name = min(unknown)
-        raise InvalidRequest(f"when knows no {quoted(name)}; it knows {nearest_first(name, known)}.", "when")
+        raise InvalidRequest(f"when has no {quoted(name)}; it has {nearest_first(name, known)}.", "when")
 
 
 def _compile(expression: str) -> "cel.Program":
@@ -168,7 +168,7 @@ def _error_text(problem: Exception) -> str:
     """Why a condition cannot be evaluated, as text."""
     match problem:
         case KeyError():
-            return f"There is no {problem.args[0]} here."[:LONGEST_ERROR]
+            return f"{problem.args[0]} not found."[:LONGEST_ERROR]
         case IndexError():
             return "A list is shorter than that."
         case TypeError():

@@ -93,7 +93,7 @@ class _FieldReader:
     def _variable(self) -> _Part:
         name = self._take()
         if name not in self._known:
-            _refuse(f"when knows no {quoted(name)}; it knows {nearest_first(name, self._known)}.")
+            _refuse(f"when has no {quoted(name)}; it has {nearest_first(name, self._known)}.")
         return _Part(name, self._known[name])
 
     def _call(self) -> _Part:

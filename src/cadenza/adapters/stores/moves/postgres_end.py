@@ -9,7 +9,6 @@ from cadenza.adapters.stores.moves.records import (
     DELETE,
     MOVES,
     WRITE,
-    TravellingSecrets,
     read_move,
     write_move,
 )
@@ -23,6 +22,7 @@ from cadenza.adapters.stores.moves.tables import (
     select_rows,
     stored_tables,
 )
+from cadenza.adapters.stores.moves.travelling_secrets import TravellingSecrets
 from cadenza.adapters.stores.postgres.connections.server_connector import APPLICATION
 from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
@@ -90,7 +90,7 @@ class PostgresEnd:
     async def check_alone(self) -> None:
         """Conflict if processes of Cadenza are connected."""
         if not (await self._rows(TAKE))[0][0]:
-            raise Conflict(f"Another move is under way in {self.name}.")
+            raise Conflict(f"Another move is in progress in {self.name}.")
         if others := (await self._rows(OTHERS, APPLICATION))[0][0]:
             raise Conflict(f"{others} sessions of Cadenza work in {self.name}: stop its processes first.")
 

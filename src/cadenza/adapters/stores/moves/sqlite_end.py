@@ -12,7 +12,6 @@ from cadenza.adapters.stores.moves.records import (
     DELETE,
     MOVES,
     WRITE,
-    TravellingSecrets,
     read_move,
     write_move,
 )
@@ -25,6 +24,7 @@ from cadenza.adapters.stores.moves.tables import (
     select_rows,
     stored_tables,
 )
+from cadenza.adapters.stores.moves.travelling_secrets import TravellingSecrets
 from cadenza.adapters.stores.sql.migrate import SQLITE, migrate
 from cadenza.adapters.stores.sql.rows import from_micros
 from cadenza.adapters.stores.sqlite.database import translated_errors

@@ -5,9 +5,9 @@ from typing import Any
 
 from cadenza.adapters.stores.moves import tenant_fences as fences
 from cadenza.adapters.stores.moves.postgres_end import SENT, PostgresEnd
-from cadenza.adapters.stores.moves.records import TravellingSecrets
 from cadenza.adapters.stores.moves.tables import OF_ITS_SERVER, quoted_names
 from cadenza.adapters.stores.moves.tenant_tables import of_tenant, tenant_tables
+from cadenza.adapters.stores.moves.travelling_secrets import TravellingSecrets
 from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.database import DUE, KEYS, NOTIFY
@@ -67,7 +67,7 @@ class TenantEnd(PostgresEnd):
     async def check_alone(self) -> None:
         """Conflict if this tenant is being moved by another process. Workers and servers may work."""
         if not (await self._rows(LOCK, self._tenant))[0][0]:
-            raise Conflict(f"Another process moves {self._tenant} in {self.name}.")
+            raise Conflict(f"Another process is moving {self._tenant} in {self.name}.")
 
     async def tables(self) -> list[StoredTable]:
         return tenant_tables(await super().tables(), self._numbered)

@@ -21,7 +21,7 @@ from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import RecheckClaim, Retention, Settle, SweepRules
+from cadenza.ports.scheduling import Now, RecheckClaim, Retention, Settle, SweepRules
 
 
 class PostgresEndpoints(SqlEndpoints):
@@ -66,7 +66,7 @@ class PostgresEndpoints(SqlEndpoints):
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         return await finalize(self._pool, CompletedBatch(completions, settle, self._ids))
 
-    async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
+    async def sweep(self, *, now: Now, limit: int, rules: SweepRules) -> list[SettledRun]:
         work = partial(sweep, now=now, limit=limit, rules=rules, tables=self._endpoint_tables, ids=self._ids)
         return await self._pool.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
 

@@ -89,7 +89,7 @@ RETRYABLE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 MESSAGES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (RETRYABLE, "{where} is too busy with conflicting changes."),
     (asyncpg.InvalidAuthorizationSpecificationError, "{where} refuses this user name or password."),
-    (asyncpg.InvalidCatalogNameError, "There is no database {database} in {where}."),
+    (asyncpg.InvalidCatalogNameError, "Database {database} not found in {where}."),
     (asyncpg.TooManyConnectionsError, "{where} has no connection left to give."),
     (asyncpg.CannotConnectNowError, "{where} is starting up or shutting down."),
     (asyncpg.AdminShutdownError, "{where} is shutting down."),
@@ -115,7 +115,7 @@ MESSAGES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     (asyncpg.InternalClientError, "The connection to {where} was lost."),
     (TimeoutError, "{where} did not answer in time."),
     (OSError, "{where} does not answer."),
-    (asyncpg.PostgresError, "{where} does not work: {problem}."),
+    (asyncpg.PostgresError, "{where} is not usable: {problem}."),
 )
 NOT_WRITABLE = (asyncpg.DiskFullError, asyncpg.ReadOnlySQLTransactionError)
 UNSTORABLE = (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableCharacterError, UnicodeEncodeError)

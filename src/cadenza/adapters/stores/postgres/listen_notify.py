@@ -149,7 +149,7 @@ class NotificationListener(WakeupsByNotification):
     def _warn(self, problem: str) -> None:
         if not self._warned:
             self._warned = True
-            self._log.warning("notifications do not arrive; nudges are found by polling", problem=problem)
+            self._log.warning("notifications do not arrive; polling instead", problem=problem)
 
 
 async def _within(span_s: float, event: asyncio.Event) -> bool:

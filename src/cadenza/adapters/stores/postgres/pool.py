@@ -1,7 +1,7 @@
 """A pool of connections to one PostgreSQL database."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
@@ -142,7 +142,11 @@ class PostgresPool:
             return await self._ask(statement, values)
         return await self.ask(statement, *values)
 
-    read_by_key = read
+    async def read_by_key(
+        self, statement: str, /, *values: Any, decode: Callable[[Sequence[Any]], Answer]
+    ) -> Answer:
+        """What is made of the rows that are found by their key."""
+        return decode(await self.read(statement, *values))
 
     async def connect(self) -> "asyncpg.Connection[asyncpg.Record]":
         """A new connection, outside the pool."""

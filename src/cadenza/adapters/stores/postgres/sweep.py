@@ -1,7 +1,6 @@
 """Closing the runs of expired leases, in one transaction that waits for no other."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from cadenza.adapters.stores.postgres.arrays import identity
 from cadenza.adapters.stores.postgres.pool import Connection
@@ -21,7 +20,7 @@ from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables, add
 from cadenza.domain.scheduling.run import ProcessDeath
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import Abandon, SweepRules
+from cadenza.ports.scheduling import Abandon, Now, SweepRules
 
 EXPIRED = "SELECT token FROM leases WHERE until <= $1 ORDER BY token LIMIT $2 FOR UPDATE SKIP LOCKED"
 LOCK_THEIRS = """
@@ -56,7 +55,7 @@ STALE = f"{SELECT_ENDPOINT} WHERE s.tidy_at <= $1 ORDER BY s.tidy_at LIMIT $2 FO
 async def sweep(
     connection: Connection,
     *,
-    now: datetime,
+    now: Now,
     limit: int,
     rules: SweepRules,
     tables: EndpointTables,
@@ -67,7 +66,8 @@ async def sweep(
     A lease is locked first, so it is either renewed or swept. A row that is locked is just being settled
     or changed; it is left to the next sweep.
     """
-    tokens = [row[0] for row in await connection.fetch(EXPIRED, now, limit)]
+    moment = now()
+    tokens = [row[0] for row in await connection.fetch(EXPIRED, moment, limit)]
     abandoned = []
     if tokens:
         rows = await connection.fetch(LEASED, tokens, limit)
@@ -75,7 +75,7 @@ async def sweep(
         abandoned = [_abandoned(row, rules.abandon, deaths[row[LEASE]]) for row in rows]
         await write_settled(connection, abandoned, ids)
         await connection.execute(END_LEASES, tokens)
-    stale = await connection.fetch(STALE, now, limit)
+    stale = await connection.fetch(STALE, moment, limit)
     await _tidy(connection, stale, rules, tables, ids)
     if abandoned:
         await wake_workers(connection, (one.settled.run.tenant_id for one in abandoned))

@@ -71,8 +71,13 @@ class Database(Protocol):
         """The rows of a statement that changes nothing."""
         ...
 
-    async def read_by_key(self, statement: str, /, *values: Any) -> Sequence[Row]:
-        """The same for a row that is found by its key: on a file without a switch of threads."""
+    async def read_by_key(
+        self, statement: str, /, *values: Any, decode: Callable[[Sequence[Row]], Answer]
+    ) -> Answer:
+        """What is made of the rows that are found by their key: on a file without a switch of threads.
+
+        A file remembers it, so it must be frozen, and `decode` the same function each time.
+        """
         ...
 
     async def ask(self, statement: str, /, *values: Any) -> Sequence[Row]:

@@ -14,6 +14,7 @@ from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
 from cadenza.adapters.stores.sql.database import Database
 from cadenza.adapters.stores.sql.monitoring.health import SqlHealth
+from cadenza.adapters.stores.sql.monitoring.heartbeats import SqlHeartbeats
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlAlerts, SqlSlos
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
@@ -47,6 +48,7 @@ class SqlStore(Store):
         super().__init__(
             endpoints=endpoints,
             functions=SqlFunctions(database, tables),
+            heartbeats=SqlHeartbeats(database, tables),
             runs=runs,
             catalog=SqlCatalog(database, tables),
             rules=SqlRules(database),

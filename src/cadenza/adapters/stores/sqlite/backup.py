@@ -99,20 +99,20 @@ def put_in_place(copied: Path, target: Path) -> None:
 def refuse_existing(live: Path, target: Path, *, overwrite: bool) -> None:
     """Refuse to overwrite an existing file unless asked to, and the live database in any case."""
     if not live.exists():
-        raise NotFound(f"There is no database {live}.")
+        raise NotFound(f"Database {live} not found.")
     if target.resolve() in {
         Path(f"{live.resolve()}{part}") for part in ("", "-wal", "-shm", "-journal", ".key")
     }:
-        raise InvalidRequest(f"{target} belongs to what is to be backed up: name another file.", "path")
+        raise InvalidRequest(f"{target} is part of the database to back up: name another file.", "path")
     if target.is_dir() or (target.exists() and not overwrite):
-        raise Conflict(f"{target} is there already: name another file, or say that it may go.")
+        raise Conflict(f"{target} already exists: name another file, or use --overwrite.")
 
 
 @contextmanager
 def readable(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that reads a file and leaves no companion files beside it."""
     if not path.is_file():
-        raise NotFound(f"There is no file {path}.")
+        raise NotFound(f"File {path} not found.")
     alone = not any(Path(f"{path}{part}").exists() for part in COMPANIONS)
     try:
         with (

@@ -21,7 +21,7 @@ MESSAGES = {
     "SQLITE_FULL": "The disk of {path} is full.",
     "SQLITE_READONLY": "{path} cannot be written.",
     "SQLITE_CANTOPEN": "{path} cannot be opened.",
-    "SQLITE_BUSY": "{path} is busy: another program has held it for too long.",
+    "SQLITE_BUSY": "{path} is busy: another program has locked it for too long.",
     "SQLITE_NOTADB": "{path} is not a SQLite database.",
     "SQLITE_CORRUPT": "{path} is damaged; restore it from a backup.",
     "SQLITE_IOERR_SHMSIZE": "The disk of {path} is full.",
@@ -44,7 +44,7 @@ def translated_errors(path: Path) -> Iterator[None]:
             if name.startswith(prefix):
                 kind = NotWritable if prefix in NOT_WRITABLE else Unavailable
                 raise kind(message.format(path=path)) from problem
-        raise Unavailable(f"{path} does not work: {problem}.") from problem
+        raise Unavailable(f"{path} is not usable: {problem}.") from problem
 
 
 Answer = TypeVar("Answer")
@@ -222,11 +222,6 @@ class SqliteFile:
             return work(self._reading)
 
 
-def as_rows(rows: Rows) -> Rows:
-    """Rows as they are, for those who read them in several ways."""
-    return rows
-
-
 def _fetch_all(statement: str, values: Sequence[Any], connection: sqlite3.Connection) -> Rows:
     return connection.execute(statement, values).fetchall()
 
@@ -234,7 +229,7 @@ def _fetch_all(statement: str, values: Sequence[Any], connection: sqlite3.Connec
 def _write_part(connection: sqlite3.Connection, work: Work[Answer]) -> Answer:
     """Do work as a part of an open transaction; if it raises, that part is rolled back."""
     if not connection.in_transaction:  # SQLite itself rolls back when the disk fails.
-        raise Unavailable("What belongs to this was rolled back.")
+        raise Unavailable("The transaction was rolled back.")
     connection.execute("SAVEPOINT part")
     try:
         answer = work(connection)

@@ -12,7 +12,7 @@ import orjson
 from cadenza.adapters.stores.sql.database import ADVISORY_LOCK, NOTIFY, Dialect
 from cadenza.adapters.stores.sql.one_commit import OneCommit
 from cadenza.adapters.stores.sql.rows import Read, Row, from_micros, to_micros
-from cadenza.adapters.stores.sqlite.database import SqliteFile, as_rows
+from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.one_commit import run_to_end
 
 Answer = TypeVar("Answer")
@@ -185,9 +185,11 @@ class SqliteDatabase:
     async def read(self, statement: str, /, *values: Any) -> list[Row]:
         return await self._file.read(lambda file: _rows(file, statement, values))
 
-    async def read_by_key(self, statement: str, /, *values: Any) -> Sequence[Row]:
+    async def read_by_key(
+        self, statement: str, /, *values: Any, decode: Callable[[Sequence[Row]], Answer]
+    ) -> Answer:
         text, bound = for_sqlite(statement).bound(values)
-        return await self._file.read_by_key(text, tuple(bound), as_rows)
+        return await self._file.read_by_key(text, tuple(bound), decode)
 
     async def ask(self, statement: str, /, *values: Any) -> list[Row]:
         return await self._file.write(lambda file: _rows(file, statement, values))

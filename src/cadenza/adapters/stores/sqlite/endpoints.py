@@ -31,7 +31,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import RecheckClaim, Settle, SweepRules
+from cadenza.ports.scheduling import Now, RecheckClaim, Settle, SweepRules
 
 
 class SqliteEndpoints(SqlEndpoints):
@@ -112,7 +112,7 @@ class SqliteEndpoints(SqlEndpoints):
         )
         return answers
 
-    async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
+    async def sweep(self, *, now: Now, limit: int, rules: SweepRules) -> list[SettledRun]:
         work = partial(sweep, now=now, limit=limit, rules=rules, ids=self._ids)
         abandoned = await self._file.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
         if abandoned:

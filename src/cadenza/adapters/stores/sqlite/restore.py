@@ -93,7 +93,7 @@ class _CopyOld:
     def __call__(self, status: int, _remaining: int, _total: int) -> None:
         if status != sqlite3.SQLITE_OK:
             if status != sqlite3.SQLITE_DONE:
-                raise Unavailable(f"{self._live} is busy: another program has held it for too long.")
+                raise Unavailable(f"{self._live} is busy: another program has locked it for too long.")
             return
         if self._kept is not None:
             with temporary_file(self._kept) as copied:

@@ -15,20 +15,21 @@ from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.settle import add_skipped_runs, in_micros, write_settled
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import SweepRules
+from cadenza.ports.scheduling import Now, SweepRules
 
 
 def sweep(
-    connection: sqlite3.Connection, *, now: datetime, limit: int, rules: SweepRules, ids: Ids
+    connection: sqlite3.Connection, *, now: Now, limit: int, rules: SweepRules, ids: Ids
 ) -> list[SettledRun]:
     """Abandon the runs of expired leases, and remove one-shot hints that expired unserved."""
     abandoned: list[SettledRun] = []
-    for (token,) in connection.execute(sql.EXPIRED, (to_micros(now), limit)).fetchall():
+    moment = now()
+    for (token,) in connection.execute(sql.EXPIRED, (to_micros(moment), limit)).fetchall():
         if len(abandoned) < limit:
             abandoned += _abandon(connection, token, limit - len(abandoned), rules)
     write_settled(connection, abandoned, ids)
-    connection.execute(sql.END_LEASES, (to_micros(now),))
-    _tidy(connection, now, limit, rules, ids)
+    connection.execute(sql.END_LEASES, (to_micros(moment),))
+    _tidy(connection, moment, limit, rules, ids)
     return abandoned
 
 

@@ -139,7 +139,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not check_text("when", self.when, longest=LONGEST_WHEN).strip():
-            raise InvalidRequest("when must say something.", "when")
+            raise InvalidRequest("when must not be empty.", "when")
         check_duration_ms("cooldown_ms", self.cooldown_ms, least=0)
         object.__setattr__(self, "escalate", _escalations(self.escalate))
         convert_to_utc(self, "created_at")
@@ -194,5 +194,5 @@ def _escalations(steps: Any) -> tuple[Escalation, ...]:
     if len(steps) > MOST_ESCALATIONS:
         raise InvalidRequest(f"escalate may have {MOST_ESCALATIONS} steps.", "escalate")
     if any(later.after_ms <= earlier.after_ms for earlier, later in pairwise(steps)):
-        raise InvalidRequest("escalate must name ever later steps.", "escalate")
+        raise InvalidRequest("escalate steps must be in order, each later than the one before.", "escalate")
     return tuple(steps)

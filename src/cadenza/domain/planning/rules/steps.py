@@ -14,9 +14,9 @@ from cadenza.domain.planning.rules.rule import (
     WakeStep,
 )
 from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import SHORTEST_TTL_MINUTES, HintKind, why_not_applied
-from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.domain.scheduling.slots import cadence_ms
 from cadenza.domain.validation import LONGEST_SPAN_MS, iso, milliseconds
 

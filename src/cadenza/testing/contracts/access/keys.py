@@ -117,7 +117,7 @@ class KeyContract(Contract):
 
     async def test_a_key_that_was_removed_makes_no_token(self, store: Store) -> None:
         await add_users(store)
-        with pytest.raises(NotFound, match="There is no key gone"):
+        with pytest.raises(NotFound, match="Key gone not found"):
             await store.keys.add_key(of_user("token", ends=HOUR, by="gone"))
         assert await store.keys.stored_key("token") is None
 
@@ -128,7 +128,7 @@ class KeyContract(Contract):
         assert await store.keys.stored_key("key") is not None
 
     async def test_a_key_of_a_user_that_was_removed_is_refused(self, store: Store) -> None:
-        with pytest.raises(NotFound, match="There is no user ada"):
+        with pytest.raises(NotFound, match="User ada not found"):
             await store.keys.add_key(of_user("token", ends=HOUR))
         assert await store.keys.stored_key("token") is None
 

@@ -153,7 +153,7 @@ class ConversationContract(AgentContract):
             (ConversationKey("south", "bert", "tutor"), "user bert"),
             (ConversationKey("south", "anna", "coach"), "agent coach"),
         ):
-            with pytest.raises(NotFound, match=f"There is no {missing}"):
+            with pytest.raises(NotFound, match=f"{missing.capitalize()} not found"):
                 await begin(talk, "token", key)
 
     async def test_a_firing_is_committed_once(self, talk: ConversationFixture) -> None:

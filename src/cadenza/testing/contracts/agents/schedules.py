@@ -110,7 +110,7 @@ class ScheduleContract(AgentContract):
         with pytest.raises(Conflict):
             await store.schedules.add_schedule(ANNA, lambda _: a_schedule("sched-a"))
         nobody = UserKey("north", "nobody")
-        with pytest.raises(NotFound, match="There is no user nobody"):
+        with pytest.raises(NotFound, match="User nobody not found"):
             await store.schedules.add_schedule(nobody, lambda _: a_schedule("sched-b", nobody))
         with pytest.raises(NotFound):
             await store.endpoints.get(EndpointKey("north", "sched-b"))

@@ -70,11 +70,11 @@ class UserAgentContract(AgentContract):
             store.users.user(UserKey("south", "full")),
             store.users.remove_user(UserKey("south", "full")),
         ):
-            with pytest.raises(NotFound, match="There is no user full"):
+            with pytest.raises(NotFound, match="User full not found"):
                 await attempt
         stranger = AgentKey("south", "full")
         for missing in (store.agents.agent(stranger), store.agents.remove_agent(stranger)):
-            with pytest.raises(NotFound, match="There is no agent full"):
+            with pytest.raises(NotFound, match="Agent full not found"):
                 await missing
         assert await store.users.users("south") == []
         assert await store.agents.agents("south") == []
@@ -234,7 +234,7 @@ class UserAgentContract(AgentContract):
         assert await talk.texts() == []
         assert await talk.texts(COACH) == ["other?", "other!"]
         assert [one.agent_id for one in await talk.undelivered()] == ["tutor", "coach"]
-        with pytest.raises(NotFound, match="There is no agent tutor"):
+        with pytest.raises(NotFound, match="Agent tutor not found"):
             await store.agents.agent(AgentKey("north", "tutor"))
 
     async def test_what_turns_cost_is_counted_by_day_and_user(

@@ -97,7 +97,7 @@ class DailyContract(Contract):
         key = await a_user(store.daily)
         stranger = UserKey("south", key.id)
         for attempt in (store.daily.daily_user(stranger), store.daily.remove_daily_user(stranger)):
-            with pytest.raises(NotFound, match="There is no daily user ann"):
+            with pytest.raises(NotFound, match="Daily user ann not found"):
                 await attempt
         await store.daily.remove_daily_user(key)
         assert await pending_days(store.daily) == []

@@ -53,8 +53,8 @@ class RunAlertContract(Contract):
             await watched.end(await bench.claim_one(), outcome=outcome)
             bench.pass_ms(MINUTE)
         failed, well = (
-            "Endpoint endpoint has failed 2 times in a row: no",
-            "Endpoint endpoint is well again after 3 failures in a row.",
+            "Endpoint endpoint has 2 consecutive failures: no",
+            "Endpoint endpoint recovered after 3 consecutive failures.",
         )
         assert await watched.shown() == [well, failed]
         assert [owed[0].text for owed in await taken(bench.store, bench.clock.now())] == [failed, well]
@@ -87,7 +87,7 @@ class RunAlertContract(Contract):
         answers = await watched.end(*claims.values())
         assert [answer is None for answer in answers] == [name == "lost" for name in claims]
         assert sorted(await watched.shown()) == [
-            f"Endpoint {name} has failed 2 times in a row: no" for name in ("late", "steady")
+            f"Endpoint {name} has 2 consecutive failures: no" for name in ("late", "steady")
         ]
 
     async def test_what_was_abandoned_leaves_its_alert(self, bench: Bench) -> None:
@@ -97,7 +97,7 @@ class RunAlertContract(Contract):
         bench.pass_ms(LEASE_MS)
         await watched.sweep()
         (text,) = await watched.shown()
-        assert text.startswith("Endpoint endpoint has failed 1 time in a row: ")
+        assert text.startswith("Endpoint endpoint has 1 consecutive failure: ")
 
     async def test_a_pause_for_good_leaves_an_alert_that_names_the_way_back(self, bench: Bench) -> None:
         watched = AlertingBench(bench, failures=100)
@@ -108,8 +108,8 @@ class RunAlertContract(Contract):
             bench.pass_ms(LEASE_MS)
             await watched.sweep()
         (text,) = await watched.shown()
-        assert text.startswith("Endpoint endpoint is paused for good: its process died 3 times")
-        assert text.endswith("resume it when that is mended")
+        assert text.startswith("Endpoint endpoint is paused until resumed: its process died 3 times")
+        assert text.endswith("resume it when that is fixed")
 
     async def test_words_that_no_database_takes_cost_neither_the_run_nor_the_alert(
         self, bench: Bench

@@ -87,7 +87,7 @@ class RuleContract(Contract):
 
     async def test_a_rule_needs_its_job(self, store: Store) -> None:
         await with_jobs(store, "job", tenant_id="south")
-        with pytest.raises(NotFound, match="There is no job job"):
+        with pytest.raises(NotFound, match="Job job not found"):
             await store.rules.add_rule(a_rule(), most=10)
         assert await store.rules.rules("north") == []
 
@@ -158,7 +158,7 @@ class RuleContract(Contract):
             store.rules.amend_rule("south", "rule", lambda rule: rule),
             store.rules.remove_rule("south", "rule"),
         ):
-            with pytest.raises(NotFound, match="There is no rule rule"):
+            with pytest.raises(NotFound, match="Rule rule not found"):
                 await attempt
         await store.rules.remove_rule("north", "rule")
         assert await store.rules.rules("north") == []

@@ -1,11 +1,11 @@
 """A connection to an engine without advisory locks or notifications."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cadenza.adapters.stores.postgres.engines.profile import EngineProfile
 from cadenza.adapters.stores.sql.database import ADVISORY_LOCK, NOTIFY
+from cadenza.domain.errors import Unavailable
 
 if TYPE_CHECKING:  # The driver is an extra, which SQLite does not need.
     from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
@@ -24,10 +24,16 @@ ON CONFLICT (name) DO UPDATE SET name = excluded.name
 
 
 async def make_migration_lock(pool: "PostgresPool") -> None:
-    """Make the table of that lock; of several processes that do so at once, all but one are refused."""
+    """Make the table of that lock; safe when several processes do so at once.
+
+    PostgreSQL refuses the slower ones in spite of IF NOT EXISTS, as a table, a type or a row of the
+    catalog that exists: the second attempt finds the table, or fails for another reason.
+    """
     from asyncpg import UniqueViolationError  # noqa: PLC0415 - See above.
 
-    with suppress(UniqueViolationError):
+    try:
+        await pool.ask(MAKE_MIGRATION_LOCK)
+    except (UniqueViolationError, Unavailable):
         await pool.ask(MAKE_MIGRATION_LOCK)
 
 

@@ -96,7 +96,7 @@ class PostgresLeaderLock:
     def _log_waiting(self) -> None:
         if not self._waiting_logged:
             self._waiting_logged = True
-            self._log.info("another process plans; this one waits")
+            self._log.info("another process runs the planners; this one is on standby")
 
 
 class LeasedLeaderLock(PostgresLeaderLock):

@@ -40,7 +40,7 @@ class LeasedLocks:
         waited_until = loop.time() + COMMAND_TIMEOUT_S
         while await self._pool.write(partial(self._join, most=most)):
             if loop.time() >= waited_until:
-                raise Unavailable("A stand-in serves the daily users, and has not made way yet.")
+                raise Unavailable("A standby process still serves the daily users.")
             await asyncio.sleep(self._retry_s)
 
     async def _join(self, connection: Connection, most: int) -> bool:

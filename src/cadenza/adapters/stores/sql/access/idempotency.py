@@ -1,9 +1,12 @@
 """Replies to requests that carried an idempotency key, and counters of request rates."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from cadenza.adapters.access.rate_limiter import oldest_kept
 from cadenza.adapters.stores.sql.database import BATCH, Database, delete_in_batches
+from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.ports.access import Answering, IdempotentReply
 
 FIND = "SELECT fingerprint, began_at, status, body FROM replies WHERE tenant_id = $1 AND key = $2"
@@ -39,11 +42,10 @@ class SqlReplies:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._decode = partial(_first_reply, read=database.read_moment)
 
     async def find_reply(self, tenant_id: str, key: str) -> IdempotentReply | None:
-        for fingerprint, began_at, status, body in await self._database.read_by_key(FIND, tenant_id, key):
-            return IdempotentReply(fingerprint, self._database.read_moment(began_at), status, body)
-        return None
+        return await self._database.read_by_key(FIND, tenant_id, key, decode=self._decode)
 
     async def keep_reply(
         self, tenant_id: str, key: str, begun: IdempotentReply, *, answer: Answering, stale_before: datetime
@@ -74,6 +76,12 @@ class SqlReplies:
 
     async def forget_replies(self, before: datetime) -> int:
         return await delete_in_batches(self._database, DELETE_OLD, before, BATCH)
+
+
+def _first_reply(rows: Sequence[Row], read: Read) -> IdempotentReply | None:
+    for fingerprint, began_at, status, body in rows:
+        return IdempotentReply(fingerprint, read(began_at), status, body)
+    return None
 
 
 class SqlRates:

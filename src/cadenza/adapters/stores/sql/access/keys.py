@@ -1,7 +1,7 @@
 """API keys, and the tokens of users."""
 
-from collections.abc import Awaitable, Callable, Collection
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from cadenza.adapters.stores.common import already_exists, not_found
@@ -36,6 +36,7 @@ class SqlKeys:
 
     def __init__(self, database: Database, count_removals: Callable[[], Awaitable[int]]) -> None:
         self._database = database
+        self._decode = partial(_first_key, read=database.read_moment)
         self._count_removals = count_removals
 
     async def add_key(self, stored: StoredKey) -> None:
@@ -54,8 +55,7 @@ class SqlKeys:
         await self._database.write(work)
 
     async def stored_key(self, key_id: str) -> StoredKey | None:
-        rows = await self._database.read_by_key(GET_KEY, key_id)
-        return _read_key(rows[0], self._database.read_moment) if rows else None
+        return await self._database.read_by_key(GET_KEY, key_id, decode=self._decode)
 
     async def existing_keys(self, key_ids: Collection[str]) -> list[ApiKey]:
         rows = await self._database.read(GET_KEYS, list(key_ids))
@@ -93,6 +93,10 @@ def _key_row(stored: StoredKey) -> tuple[Any, ...]:
         key.user_id,
         key.made_by,
     )
+
+
+def _first_key(rows: Sequence[Row], read: Read) -> StoredKey | None:
+    return _read_key(rows[0], read) if rows else None
 
 
 def _read_key(row: Row, read: Read) -> StoredKey:

@@ -1,5 +1,8 @@
 """Dashboard sessions and login links."""
 
+from collections.abc import Sequence
+from functools import partial
+
 from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.access.keys import LOCK_KEY, read_scopes
 from cadenza.adapters.stores.sql.database import Connection, Database
@@ -18,6 +21,7 @@ class SqlSessions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._decode = partial(_first_session, read=database.read_moment)
 
     async def open_session(self, session: Session) -> None:
         digest, kind, tenant_id, scopes, *rest = session
@@ -32,16 +36,16 @@ class SqlSessions:
         await self._database.write(work)
 
     async def session(self, digest: bytes) -> Session | None:
-        rows = await self._database.read_by_key(GET_SESSION, digest)
-        return _read_session(rows[0], self._database.read_moment) if rows else None
+        return await self._database.read_by_key(GET_SESSION, digest, decode=self._decode)
 
     async def end_session(self, digest: bytes) -> Session | None:
-        rows = await self._database.ask(END_SESSION, digest)
-        return _read_session(rows[0], self._database.read_moment) if rows else None
+        return self._decode(await self._database.ask(END_SESSION, digest))
 
 
-def _read_session(row: Row, read: Read) -> Session:
-    digest, kind, tenant_id, scopes, created_at, expires_at, key_id = row
+def _first_session(rows: Sequence[Row], read: Read) -> Session | None:
+    if not rows:
+        return None
+    digest, kind, tenant_id, scopes, created_at, expires_at, key_id = rows[0]
     return Session(
         digest, SessionKind(kind), tenant_id, read_scopes(scopes), read(created_at), read(expires_at), key_id
     )

@@ -1,4 +1,4 @@
 """The migrations of the schema, one numbered step each."""
 
-HEAD = "0028"
+HEAD = "0029"
 """The newest step; a schema with a higher number is newer than this code."""

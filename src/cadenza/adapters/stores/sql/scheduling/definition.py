@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard, Policy
-from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
+from cadenza.domain.scheduling.target import CallableTarget, HeartbeatTarget, HttpTarget, PromptTarget
 
 JOB = (
     "tenant_id",
@@ -35,6 +35,7 @@ KINDS: dict[str, type] = {
     "http": HttpTarget,
     "callable": CallableTarget,
     "prompt": PromptTarget,
+    "heartbeat": HeartbeatTarget,
 }
 KIND_OF = {kind: name for name, kind in KINDS.items()}
 REMEMBERED = 16_384
