@@ -202,7 +202,7 @@ async def test_a_rule_is_restored_as_it_was(app: ApplicationFixture) -> None:
 
 async def test_what_has_no_definition_is_refused_with_a_sentence(app: ApplicationFixture) -> None:
     await app.job()
-    with pytest.raises(Conflict, match="keeps no definition"):
+    with pytest.raises(Conflict, match="has no definition"):
         await app.ask("restore_definition", record_id=(await newest(app))["id"])
     await app.ask("put_user", user_id="ada")
     with pytest.raises(Conflict, match="about a user"):

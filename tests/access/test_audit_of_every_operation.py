@@ -16,6 +16,7 @@ from cadenza.testing import FakeIds
 
 TENANT = "north"
 SUBJECTS = {
+    "create_heartbeat_token": "endpoint",
     "create_key": "key",
     "create_login_link": "login_link",
     "create_schedule": "schedule",

@@ -11,7 +11,7 @@ from tests.scheduling.worker.worker_fixtures import WorkerFixture
 from cadenza.adapters.access import quota as quota_module
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.adapters.stores.memory.access import MemoryTenants
+from cadenza.adapters.stores.memory.access.keys_tenants import MemoryTenants
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.access.tenant import Limits, QuotaUsage, Tenant, next_month
 from cadenza.domain.errors import Unavailable

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cadenza.adapters.access import rate_limiter as rates_module
 from cadenza.adapters.access.rate_limiter import RequestRateLimiter, SharedRateLimiter, TrialRateLimiter
-from cadenza.adapters.stores.memory.access import MemoryRates
+from cadenza.adapters.stores.memory.access.keys_tenants import MemoryRates
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable

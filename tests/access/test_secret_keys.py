@@ -10,7 +10,7 @@ import pytest
 from cadenza.adapters.access.secret_encryption import SecretBox
 from cadenza.adapters.access.secret_keys import ConfiguredKeys, KeyFile, NoKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
-from cadenza.adapters.stores.memory.access import MemorySealed
+from cadenza.adapters.stores.memory.access.keys_tenants import MemorySealed
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.secrets import SecretKey
 from cadenza.testing.clock import NEW_YEAR

@@ -8,7 +8,7 @@ import pytest
 
 from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
-from cadenza.adapters.stores.memory.access import MemorySealed
+from cadenza.adapters.stores.memory.access.keys_tenants import MemorySealed
 from cadenza.domain.errors import NotFound, Unavailable
 from cadenza.ports.secrets import SecretKey
 from cadenza.testing.clock import NEW_YEAR
@@ -98,7 +98,7 @@ async def test_what_is_changed_or_deleted_here_is_known_at_once(bench: Bench) ->
 
 
 async def test_what_was_missing_is_found_as_soon_as_it_is_there(bench: Bench) -> None:
-    with pytest.raises(NotFound, match="There is no secret secret:d"):
+    with pytest.raises(NotFound, match="Secret secret:d not found"):
         await bench.reveal("d")
     await bench.put("d", "new")
     assert await bench.reveal("d") == "new"

@@ -8,8 +8,9 @@ from cadenza.domain.access.key import ApiKey, Caller, Scope
 from cadenza.domain.access.tenant import Limits, month_of, next_month
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.scheduling.baseline import Cron, Every
-from cadenza.domain.scheduling.endpoint import Endpoint, check_labels, has_labels
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.validation import check_labels, has_labels
 
 LIMITS = Limits(min_interval_ms=60_000)
 

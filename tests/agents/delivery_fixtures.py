@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.adapters.stores.memory.conversations import MemoryDeliveries
+from cadenza.adapters.stores.memory.agents.conversations import MemoryDeliveries
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable

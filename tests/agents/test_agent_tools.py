@@ -88,9 +88,9 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "bad cron": (RECURRING | {"cron_expression": "61 9 * * *"}, ""),
     "never fires": (RECURRING | {"cron_expression": "0 9 30 2 *"}, ""),
     "bad zone": (ONE_SHOT | {"run_at": "2030-01-01T00:00:00", "timezone": "Mars/Base"}, ""),
-    "another's agent": (ONE_SHOT | {"delay_seconds": 5, "agent_id": "nobody"}, "There is no agent nobody."),
+    "another's agent": (ONE_SHOT | {"delay_seconds": 5, "agent_id": "nobody"}, "Agent nobody not found."),
     "name of two lines": (ONE_SHOT | {"name": "a\nb", "delay_seconds": 5}, "name must be one line of text"),
-    "no prompt": (ONE_SHOT | {"prompt": " ", "delay_seconds": 5}, "prompt must say what is to be done"),
+    "no prompt": (ONE_SHOT | {"prompt": " ", "delay_seconds": 5}, "prompt must not be empty"),
     "a wrong type": (ONE_SHOT | {"schedule_type": "yearly"}, "schedule_type must be one-shot or recurring"),
     "unknown argument": (ONE_SHOT | {"delay_seconds": 5, "scope": "admin"}, "scope is unknown here"),
 }
@@ -128,7 +128,7 @@ async def test_limits_are_those_of_the_tenant(agents: AgentFixture) -> None:
     with pytest.raises(InvalidRequest, match="fires more often than every 2 minutes"):
         await agents.schedule(schedule_type="recurring", cron_expression="* * * * *")
     await agents.schedule(schedule_type="recurring", cron_expression="*/2 * * * *")
-    with pytest.raises(NotAllowed, match="has 1 active schedules, and may have 1: delete one first"):
+    with pytest.raises(NotAllowed, match="has 1 active schedules, and the limit is 1: delete one first"):
         await agents.schedule()
 
 
@@ -172,7 +172,7 @@ async def test_a_model_cannot_say_whose_things_it_means(agents: AgentFixture, wo
 
 @pytest.mark.parametrize("tool", ["put_user", "create_key", "send_message", "delete_user", "", "list_keys"])
 async def test_no_other_operation_is_a_tool(agents: AgentFixture, tool: str) -> None:
-    with pytest.raises(NotFound, match="There is no tool"):
+    with pytest.raises(NotFound, match=r"Tool .* not found"):
         await agents.tools.call(agent(), tool, {})
 
 
@@ -189,11 +189,11 @@ async def test_an_agent_gets_its_users_schedules_as_an_array(agents: AgentFixtur
 async def test_anothers_schedule_is_not_there(agents: AgentFixture) -> None:
     theirs = await agents.schedule(user=BEN)
     for on_behalf_of in (ADA_SPEAKS, IN_A_TURN, FIRED):
-        with pytest.raises(NotFound, match=f"There is no schedule {theirs['id']}"):
+        with pytest.raises(NotFound, match=f"Schedule {theirs['id']} not found"):
             await agents.ask("delete_schedule", on_behalf_of=on_behalf_of, schedule_id=theirs["id"])
-        with pytest.raises(NotFound, match="There is no user ben"):
+        with pytest.raises(NotFound, match="User ben not found"):
             await agents.ask("list_schedules", on_behalf_of=on_behalf_of, user_id=BEN)
-    with pytest.raises(NotFound, match="There is no user ben"):
+    with pytest.raises(NotFound, match="User ben not found"):
         await agents.ask("create_schedule", on_behalf_of=ADA_SPEAKS, user_id=BEN, **ONE_SHOT, delay_seconds=5)
     assert len(await agents.schedules(BEN)) == 1
 
@@ -204,7 +204,7 @@ async def test_a_key_of_the_tenant_sees_the_schedules_of_all_users(agents: Agent
     assert {one["id"] for one in listed} == {mine["id"], theirs["id"]}
     await agents.ask("delete_schedule", schedule_id=theirs["id"])
     assert await agents.schedules(BEN) == []
-    with pytest.raises(NotFound, match=f"There is no schedule {theirs['id']}"):
+    with pytest.raises(NotFound, match=f"Schedule {theirs['id']} not found"):
         await agents.ask("delete_schedule", schedule_id=theirs["id"])
 
 
@@ -215,7 +215,7 @@ async def test_only_schedules_are_deleted_as_such(agents: AgentFixture) -> None:
         "create_endpoint", job_id="job", id="beat", name="beat", target=target, baseline=baseline
     )
     for name in ("beat", "sched-none"):
-        with pytest.raises(NotFound, match=f"There is no schedule {name}"):
+        with pytest.raises(NotFound, match=f"Schedule {name} not found"):
             await agents.ask("delete_schedule", schedule_id=name)
     assert (await agents.ask("list_schedules"))["items"] == []
 
@@ -268,9 +268,9 @@ class TestUserTokens:
     async def test_it_says_nothing_in_anothers_name(self, agents: AgentFixture) -> None:
         caller = await self.caller(agents, await self.token(agents))
         words = {"agent_id": HELPER, "user_id": BEN, "text": "list my reminders"}
-        with pytest.raises(NotFound, match="There is no user ben"):
+        with pytest.raises(NotFound, match="User ben not found"):
             await agents.application.ask("send_message", words, caller)
-        with pytest.raises(NotFound, match="There is no user ben"):
+        with pytest.raises(NotFound, match="User ben not found"):
             await agents.application.ask("get_user", {"user_id": BEN}, caller)
 
     async def test_it_runs_out(self, agents: AgentFixture) -> None:
@@ -292,5 +292,5 @@ class TestUserTokens:
         assert (await agents.ask("list_keys"))["items"] == []
 
     async def test_there_is_none_for_nobody(self, agents: AgentFixture) -> None:
-        with pytest.raises(NotFound, match="There is no user nobody"):
+        with pytest.raises(NotFound, match="User nobody not found"):
             await self.token(agents, "nobody")

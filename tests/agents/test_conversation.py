@@ -179,7 +179,7 @@ class TestTurns:
         blocking.let_go.set()
         with pytest.raises(Conflict):
             await first
-        with pytest.raises(NotFound, match="There is no user ada"):
+        with pytest.raises(NotFound, match="User ada not found"):
             await agents.say("two")
 
     async def test_a_canvas_command_comes_before_the_words(self) -> None:
@@ -222,7 +222,7 @@ class TestTurns:
         assert (await agents.messages())[-1].parts == {
             "calls": [
                 {"tool": "list_schedules"},
-                {"tool": "delete_schedule", "refused": "There is no schedule sched-none."},
+                {"tool": "delete_schedule", "refused": "Schedule sched-none not found."},
             ]
         }
 

@@ -240,7 +240,7 @@ async def test_a_socket_outlives_an_outage_of_the_store() -> None:
 
 
 async def test_an_unknown_user_gets_no_stream(deliveries: DeliveryFixture) -> None:
-    with pytest.raises(NotFound, match="There is no user nobody"):
+    with pytest.raises(NotFound, match="User nobody not found"):
         async with deliveries.streams.open(UserKey("north", "nobody")):
             pytest.fail("somebody came in")
 

@@ -9,7 +9,7 @@ from cadenza.domain.agents.users import Agent
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.ports.agents import AgentRuntime, CallTool, Prompt, Reply
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.agents import models
+from cadenza.roots.settings import allowed_models as models
 
 ALLOWED = "test:model"
 USUAL = "test:usual"

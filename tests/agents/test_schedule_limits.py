@@ -35,7 +35,7 @@ async def test_a_user_has_so_many_active_schedules(fixture: ScheduleFixture) -> 
     await fixture.limit(schedules_per_user=2)
     made = await fixture.create(**ONCE, name="first")
     await fixture.create(**ONCE, name="second")
-    with pytest.raises(LimitReached, match="has 2 active schedules, and may have 2: delete one first"):
+    with pytest.raises(LimitReached, match="has 2 active schedules, and the limit is 2: delete one first"):
         await fixture.create(**ONCE)
     await fixture.create(a_requester(BERT), **ONCE)
     await fixture.schedules.delete(ANNA, made.schedule.id)
@@ -45,7 +45,7 @@ async def test_a_user_has_so_many_active_schedules(fixture: ScheduleFixture) -> 
 async def test_fifty_are_active_by_default(fixture: ScheduleFixture) -> None:
     for number in range(50):
         await fixture.create(**ONCE, name=f"{number}")
-    with pytest.raises(LimitReached, match="may have 50"):
+    with pytest.raises(LimitReached, match="the limit is 50"):
         await fixture.create(**ONCE)
 
 

@@ -94,10 +94,10 @@ async def test_no_operation_for_endpoints_changes_a_schedule(
     if operation.name == "update_rule":
         await agents.ask("create_rule", id="rule", job_id="job", **RULE)
         before = await everything(agents, schedule_id)
-        with pytest.raises(InvalidRequest, match="no endpoint"):
+        with pytest.raises(InvalidRequest, match=r"Endpoint .* not found"):
             await agents.ask("update_rule", rule_id="rule", endpoint_id=schedule_id)
     elif operation.name == "create_rule":
-        with pytest.raises(InvalidRequest, match="no endpoint"):
+        with pytest.raises(InvalidRequest, match=r"Endpoint .* not found"):
             await agents.ask("create_rule", job_id="job", endpoint_id=schedule_id, **RULE)
     else:
         await refused(agents, operation, {"endpoint_id": schedule_id})

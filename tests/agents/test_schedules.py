@@ -24,8 +24,9 @@ from cadenza.domain.agents.schedule_request import (
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
-from cadenza.domain.scheduling.settle import FOREVER, OWN_ORIGIN
+from cadenza.domain.scheduling.settle import OWN_ORIGIN
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.testing.builders import an_endpoint
@@ -127,7 +128,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[CadenzaError], str]] = {
     "past": (
         {**ONCE, "run_at": "2029-03-02T09:00:00Z"},
         InvalidRequest,
-        "run_at 2029-03-02T09:00:00Z is in the past: it is 2030-03-01T12:00:00Z now. Give a moment that is",
+        "run_at 2029-03-02T09:00:00Z is in the past: it is 2030-03-01T12:00:00Z now. Give a time in the",
     ),
     "now": ({**ONCE, "run_at": NOW}, InvalidRequest, "is in the past"),
     "far": (
@@ -147,15 +148,15 @@ REFUSED: dict[str, tuple[dict[str, Any], type[CadenzaError], str]] = {
     ),
     "bad line": ({**WEEKLY, "cron_expression": "61 * * * *"}, InvalidRequest, "cannot be read"),
     "never": ({**WEEKLY, "cron_expression": "0 0 30 2 *"}, InvalidRequest, "never fires"),
-    "bad zone": ({**ONCE, "timezone": "Mars/Olympus"}, InvalidRequest, "names no time zone"),
-    "bad zone, weekly": ({**WEEKLY, "timezone": "Mars/Olympus"}, InvalidRequest, "names no time zone"),
+    "bad zone": ({**ONCE, "timezone": "Mars/Olympus"}, InvalidRequest, "is not a time zone"),
+    "bad zone, weekly": ({**WEEKLY, "timezone": "Mars/Olympus"}, InvalidRequest, "is not a time zone"),
     "bad type": ({**ONCE, "schedule_type": "often"}, InvalidRequest, "must be one of one-shot, recurring"),
     "two lines": ({**ONCE, "name": "a\nb"}, InvalidRequest, "name must be one line"),
     "no name": ({**ONCE, "name": " "}, InvalidRequest, "name must be one line"),
-    "no prompt": ({**ONCE, "prompt": " \n"}, InvalidRequest, "prompt must say what is to be done"),
-    "long prompt": ({**ONCE, "prompt": "x" * 8_001}, InvalidRequest, "at most 8,000 are taken"),
-    "no such agent": ({**ONCE, "agent_id": "nobody"}, NotFound, "There is no agent nobody"),
-    "not their agent": ({**ONCE, "agent_id": "stranger"}, NotFound, "There is no agent stranger"),
+    "no prompt": ({**ONCE, "prompt": " \n"}, InvalidRequest, "prompt must not be empty"),
+    "long prompt": ({**ONCE, "prompt": "x" * 8_001}, InvalidRequest, "the maximum is 8,000"),
+    "no such agent": ({**ONCE, "agent_id": "nobody"}, NotFound, "Agent nobody not found"),
+    "not their agent": ({**ONCE, "agent_id": "stranger"}, NotFound, "Agent stranger not found"),
 }
 
 
@@ -185,7 +186,7 @@ async def test_who_names_no_agent_is_told_to() -> None:
 
 
 async def test_an_unknown_user_has_no_schedules(fixture: ScheduleFixture) -> None:
-    with pytest.raises(NotFound, match="There is no user nobody"):
+    with pytest.raises(NotFound, match="User nobody not found"):
         await fixture.create(a_requester(UserKey("north", "nobody")), **ONCE)
 
 
@@ -243,7 +244,7 @@ async def test_schedules_are_seen_and_deleted_by_their_own_user_alone(fixture: S
         (ANNA, "plain"),
         (ANNA, "sched-00000"),
     ):
-        with pytest.raises(NotFound, match=f"There is no schedule {schedule_id_}"):
+        with pytest.raises(NotFound, match=f"Schedule {schedule_id_} not found"):
             await fixture.schedules.delete(user, schedule_id_)
     assert await fixture.schedules.schedules(BERT) == []
     assert [one.id for one in await fixture.schedules.schedules(ANNA)] == [made.schedule.id]

@@ -24,11 +24,11 @@ from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.testing.contracts import StoreContract
 from cadenza.testing.contracts.access.keys import KeyContract
 from cadenza.testing.contracts.agents.deliveries import DeliveryContract
+from cadenza.testing.contracts.catalog.definitions import CatalogContract
+from cadenza.testing.contracts.catalog.history import HistoryContract
 from cadenza.testing.contracts.monitoring.slo_alerts import SloAlertContract
 from cadenza.testing.contracts.scheduling.bounded_claims import BoundedClaimContract
-from cadenza.testing.contracts.scheduling.catalog import CatalogContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
-from cadenza.testing.contracts.scheduling.history import HistoryContract
 from cadenza.testing.contracts.scheduling.settle import SettleContract
 from cadenza.testing.contracts.scheduling.start import StartContract
 from cadenza.testing.contracts.scheduling.steering import SteeringContract

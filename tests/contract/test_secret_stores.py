@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.postgres import Databases, databases
 
-from cadenza.adapters.stores.memory.access import MemorySealed
+from cadenza.adapters.stores.memory.access.keys_tenants import MemorySealed
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.access.secrets import SqlSealed
 from cadenza.adapters.stores.sql.migrate import migrate

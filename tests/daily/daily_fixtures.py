@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from cadenza.adapters.stores.memory.daily import MemoryDaily
+from cadenza.adapters.stores.memory.daily.users import MemoryDaily
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import enroll

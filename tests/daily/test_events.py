@@ -106,5 +106,5 @@ async def test_users_are_named_in_debug_lines_alone(make_daily: MakeDaily) -> No
         "tried a moment ago"
     ]
     assert daily.log.events("warning") == [
-        "the clock was stepped: no daily jobs and no verdicts until it can be trusted"
+        "the clock was stepped: no daily jobs and no results until it is reliable"
     ]

@@ -92,7 +92,7 @@ async def test_a_tenant_sees_its_own_alerts_alone(app: ApplicationFixture) -> No
         assert alert is not None
         await app.store.alerts.raise_alert(alert)
     (seen,) = (await app.ask("list_alerts"))["items"]
-    assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
+    assert seen["text"] == "Endpoint of-default has 3 consecutive failures: it broke"
 
 
 async def test_a_tenant_sees_its_alerts_whoever_has_many(app: ApplicationFixture) -> None:
@@ -103,5 +103,5 @@ async def test_a_tenant_sees_its_alerts_whoever_has_many(app: ApplicationFixture
         await app.store.alerts.raise_alert(alert)
         app.clock.jump(1_000)
     (seen,) = (await app.ask("list_alerts"))["items"]
-    assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
+    assert seen["text"] == "Endpoint of-default has 3 consecutive failures: it broke"
     assert len((await app.ask("list_alerts", by="south", limit=5))["items"]) == 5

@@ -57,7 +57,7 @@ class Place:
 
     def settings(self, target: object, **more: object) -> Settings:
         written = target if isinstance(target, str) else json.dumps(target)
-        return Settings(database_url=self.url, daily_target=written, **more)  # type: ignore[arg-type]
+        return Settings(database_url=self.url, daily_target=written, **more)
 
     async def target_runner(self, target: object, **more: object) -> DailyTargetRunner:
         settings = self.settings(target, **more)
@@ -75,7 +75,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 def target_of(written: str) -> object:
-    return daily_target(Settings(daily_target=written))  # type: ignore[arg-type]
+    return daily_target(Settings(daily_target=written))
 
 
 def test_a_bare_url_is_a_post() -> None:
@@ -96,7 +96,7 @@ def test_a_bare_url_is_a_post() -> None:
     ],
 )
 def test_what_is_wrong_is_said_without_showing_it(wrong: str, why: str) -> None:
-    with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET is wrong") as problem:
+    with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET is invalid") as problem:
         target_of(wrong)
     assert why in problem.value.message
 
@@ -125,7 +125,7 @@ async def test_a_function_of_the_working_directory_is_called(
     assert await target_runner.run("ada", TODAY, tenant_id="default") == DONE
     assert import_module("digests").seen == [("ada", TODAY)]
     for name in ("digests:none", "nowhere:digest", "digests", "digests:x", ":"):
-        with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET is wrong"):
+        with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET is invalid"):
             await place.target_runner(DailyCallable(kind="callable", function=name).model_dump())
 
 
@@ -197,9 +197,7 @@ async def test_up_without_a_target_cuts_days_off_and_warns(
         supervisor.stop()
         await running
     assert [one.status for one in verdicts] == [DayStatus.CUTOFF_REACHED]
-    assert log.events("warning") == [
-        "daily users are due, and CADENZA_DAILY_TARGET does not say what is done"
-    ]
+    assert log.events("warning") == ["daily users are due, but CADENZA_DAILY_TARGET is not set"]
 
 
 def test_a_role_without_a_target_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

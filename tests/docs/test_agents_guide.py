@@ -29,4 +29,4 @@ def test_the_guide_to_agents_works(
     assert "Take the pizza out" in shown["schedules list"]
     assert "cad_" in shown["users token"]
     assert main(["schedules", "list"]) == 0
-    assert "There are no schedules" in capsys.readouterr().out, "they went with their user"
+    assert "No schedules yet" in capsys.readouterr().out, "they went with their user"

@@ -67,7 +67,7 @@ def test_a_backup_says_which_key_is_not_in_it(home: Path, monkeypatch: pytest.Mo
 def test_a_backup_writes_over_a_file_only_when_it_is_told(home: Path) -> None:
     backup("copy.db")
     asyncio.run(keep(Path("cadenza.db"), an_endpoint("d")))
-    with pytest.raises(Conflict, match=r"copy\.db is there already"):
+    with pytest.raises(Conflict, match=r"copy\.db already exists"):
         backup("copy.db")
     assert len(endpoints_in(Path("copy.db"))) == 3
     assert backup("copy.db", overwrite=True).endpoints == 4
@@ -78,7 +78,7 @@ def test_a_backup_writes_over_a_file_only_when_it_is_told(home: Path) -> None:
 )
 def test_a_backup_is_never_written_over_what_is_live(home: Path, name: str) -> None:
     (home / "link.db").symlink_to(home / "cadenza.db")
-    with pytest.raises(InvalidRequest, match="belongs to what is to be backed up"):
+    with pytest.raises(InvalidRequest, match="is part of the database to back up"):
         backup(name, overwrite=True)
     assert len(endpoints_in(Path("cadenza.db"))) == 3
 
@@ -103,7 +103,7 @@ def test_without_a_database_there_is_nothing_to_back_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CADENZA_DATABASE_URL", f"sqlite:///{tmp_path / 'cadenza.db'}")
-    with pytest.raises(NotFound, match="There is no database"):
+    with pytest.raises(NotFound, match=r"Database .* not found"):
         backup(tmp_path / "copy.db")
     assert list(tmp_path.iterdir()) == []
 
@@ -186,7 +186,7 @@ def test_what_is_no_sound_backup_is_refused_and_nothing_changes(
 
 
 def test_a_backup_must_be_there_and_be_another_file(home: Path) -> None:
-    with pytest.raises(NotFound, match=r"There is no file nowhere\.db"):
+    with pytest.raises(NotFound, match=r"File nowhere\.db not found"):
         restore("nowhere.db")
     with pytest.raises(InvalidRequest, match="the database itself"):
         restore("./cadenza.db")

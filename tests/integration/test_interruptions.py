@@ -46,7 +46,7 @@ NEW_LOOP = "socket.__new__"
 UVLOOP = "import uvloop"
 MIGRATIONS = "import alembic"
 DATABASE = "sqlite3.connect"
-MESSAGE = re.compile(r"(cadenza: There is no database .*\n)?(cadenza: Interrupted\.\n)?")
+MESSAGE = re.compile(r"(cadenza: Database .* not found.*\n)?(cadenza: Interrupted\.\n)?")
 
 
 def ended(folder: Path, program: str, *words: str) -> tuple[int, str, str]:

@@ -200,7 +200,7 @@ async def test_planners_that_crash_start_again_and_scheduling_goes_on(
         assert await fixture.store.runs.runs(first)
         broken.clear()
         await until(lambda: fixture.store.runs.hints(first))
-    line = next(line for line in fixture.log.lines if "has crashed" in line.event)
+    line = next(line for line in fixture.log.lines if "a part crashed" in line.event)
     assert (line.facts["part"], line.facts["problem"]) == ("planner", "ZeroDivisionError: a bug")
 
 

@@ -7,7 +7,7 @@ from tests.monitoring.alert_fixtures import SLO, AlertFixture, Sender
 
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.adapters.stores.memory.slo_alerts import MemoryAlerts
+from cadenza.adapters.stores.memory.monitoring.slo_alerts import MemoryAlerts
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, quota_alert, quota_level
@@ -25,7 +25,7 @@ async def test_a_breach_and_its_end_are_told_once_each() -> None:
         await fixture.clock.advance(0)
         assert fixture.texts == [
             "SLO tick_budget of the daily scheduler is breached: 412 against 300, over 15 minutes.",
-            "SLO tick_budget of the daily scheduler is kept again: 412 against 300, over 15 minutes.",
+            "SLO tick_budget of the daily scheduler is OK again: 412 against 300, over 15 minutes.",
         ]
 
 
@@ -127,8 +127,8 @@ async def test_a_quota_is_told_at_80_and_at_95_percent_once_a_month() -> None:
                 await quota.check([QuotaRequest(QuotaKind.AI, "acme", 1)])
                 await fixture.clock.advance(2_000)
     assert fixture.texts == [
-        "Tenant acme has spent 80 % of its quota: 80 of 100 planner_tokens in 2025-01.",
-        "Tenant acme has spent 95 % of its quota: 95 of 100 planner_tokens in 2025-01.",
+        "Tenant acme has used 80 % of its quota: 80 of 100 planner_tokens in 2025-01.",
+        "Tenant acme has used 95 % of its quota: 95 of 100 planner_tokens in 2025-01.",
     ]
 
 
@@ -145,7 +145,7 @@ def an_alert(at: datetime = NEW_YEAR) -> Alert:
 
 def test_as_slack_shows_it_nothing_in_it_is_markup() -> None:
     assert as_slack(an_alert()) == {
-        "text": ":rotating_light: Tenant &lt;a&amp;b&gt; has spent 80 % of its quota: 9 of 10 runs in m."
+        "text": ":rotating_light: Tenant &lt;a&amp;b&gt; has used 80 % of its quota: 9 of 10 runs in m."
     }
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.monitoring.alert_fixtures import FAILURE, FAILURES, SUCCESS, AlertFixture
 
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.adapters.stores.memory.endpoints import MemoryEndpoints
+from cadenza.adapters.stores.memory.scheduling.endpoints import MemoryEndpoints
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome
 from cadenza.domain.scheduling.settle import SettledRun
@@ -15,8 +15,8 @@ from cadenza.ports.scheduling import Settle
 from cadenza.testing import FakeIds, an_endpoint
 
 TRAFFIC = an_endpoint("traffic")
-FAILED = "Endpoint traffic has failed 3 times in a row: answered 500"
-WELL = "Endpoint traffic is well again after {} failures in a row."
+FAILED = "Endpoint traffic has 3 consecutive failures: answered 500"
+WELL = "Endpoint traffic recovered after {} consecutive failures."
 
 
 class Crash(BaseException):

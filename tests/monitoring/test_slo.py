@@ -18,7 +18,7 @@ from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
 from cadenza.testing.fakes import LogLine
 
 MINUTE = 60_000
-BREACHED, KEPT = "an SLO is breached", "an SLO is kept again"
+BREACHED, KEPT = "an SLO is breached", "an SLO is OK again"
 Minute = Callable[["SloFixture"], None]
 
 

@@ -12,7 +12,7 @@ from cadenza.testing import FakeClock, FakeLog, FakeTelemetry
 
 RESTARTS = RestartPolicy(crashes=4, within_ms=60_000, first_ms=500)
 MINUTE_MS = 60_000
-AGAIN = "a part has crashed and starts again; the others go on"
+AGAIN = "a part crashed and is restarted; the other parts continue"
 
 
 class Crashing:
@@ -109,7 +109,7 @@ async def test_a_part_that_keeps_crashing_ends_everything_and_says_why() -> None
         ):
             await task
     assert ended == ["first", "second"]
-    assert fixture.log.events("error") == ["a part keeps crashing and is given up; the process ends"]
+    assert fixture.log.events("error") == ["a part keeps crashing; the process exits"]
 
 
 async def test_a_part_that_is_not_vital_starts_again_however_often_it_crashes() -> None:

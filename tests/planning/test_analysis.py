@@ -313,7 +313,7 @@ async def test_a_planner_that_does_not_let_itself_be_stopped_can_do_nothing_any_
         await harness.settle()
     assert [type(problem) for problem in late] == [NotAllowed]
     assert (await harness.fixture.endpoint()).interval_hint is None
-    assert "a planner does not stop when it is asked to" in harness.log.events("warning")
+    assert "a planner does not stop after cancellation" in harness.log.events("warning")
 
 
 async def test_a_planner_that_floods_is_cut_off() -> None:

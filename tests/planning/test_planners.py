@@ -87,7 +87,7 @@ async def test_what_learning_wins_is_read_from_the_planners_own_notes(
         "plain_looks": 100,
     }
     assert (await app_with_analyses.ask("list_learning", by="south"))["items"] == []
-    shadow = "The learning planner, in the shadow, would let it run every minute."
+    shadow = "Learning planner (dry run): it would run every minute."
     assert shadow in (await app_with_analyses.ask("explain_endpoint", endpoint_id="stock"))["answer"]
     assert (
         "learning planner"

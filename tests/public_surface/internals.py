@@ -14,7 +14,7 @@ from cadenza.operations.table import OPERATIONS
 from cadenza.ports import telemetry
 from cadenza.ports.access import QuotaKind, QuotaRequest
 from cadenza.roots.command_line import main
-from cadenza.roots.settings import NOT_SETTINGS, Settings
+from cadenza.roots.settings import NOT_SETTINGS, PREFIX, Settings
 from cadenza.surfaces.cli.app import build
 from cadenza.surfaces.cli.exits import Exit, exit_code
 from cadenza.surfaces.http.metrics import Metrics
@@ -26,6 +26,7 @@ __all__ = [
     "KINDS",
     "NOT_SETTINGS",
     "OPERATIONS",
+    "PREFIX",
     "RANK",
     "CadenzaError",
     "CanvasCommand",

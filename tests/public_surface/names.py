@@ -10,6 +10,7 @@ from tests.public_surface.internals import (
     KINDS,
     NOT_SETTINGS,
     OPERATIONS,
+    PREFIX,
     RANK,
     CadenzaError,
     Exit,
@@ -77,10 +78,9 @@ def _contract(name: str) -> dict[str, Any]:
 
 
 def _settings() -> dict[str, Any]:
-    prefix = Settings.model_config["env_prefix"]
     schema = Settings.model_json_schema()
     variables = {
-        f"{prefix}{name}".upper(): {key: value for key, value in one.items() if key != "title"}
+        f"{PREFIX}{name}".upper(): {key: value for key, value in one.items() if key != "title"}
         for name, one in schema["properties"].items()
     }
     return {"variables": variables, "read elsewhere": sorted(NOT_SETTINGS)}

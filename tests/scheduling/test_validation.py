@@ -121,7 +121,7 @@ def test_a_moment_is_a_datetime(make: Callable[..., object], field: str, value: 
 )
 def test_a_reason_is_a_text_that_people_read(make: Callable[..., object]) -> None:
     told = refused(make, "reason", TEN_MEGABYTES)
-    assert told == f"reason has 10,000,000 characters; at most {LONGEST_TEXT:,} are taken."
+    assert told == f"reason has 10,000,000 characters; the maximum is {LONGEST_TEXT:,}."
     assert refused(make, "reason", 7) == "reason must be a text."
     make(reason="x" * LONGEST_TEXT)
     make(reason=None)

@@ -8,10 +8,10 @@ import pytest
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.replay import policy_named

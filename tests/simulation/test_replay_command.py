@@ -106,11 +106,11 @@ def test_only_what_happened_since_a_moment_is_read(shop: Path, capsys: pytest.Ca
         (("--endpoint", "checkout"), 2, "--policy"),
         (("--endpoint", "checkout", "--job", "shop", "--policy", "aimd"), 2, "--endpoint"),
         (("--endpoint", "nobody", "--policy", "aimd"), 3, "no endpoint 'nobody'"),
-        (("--job", "nobody", "--policy", "aimd"), 3, "no job 'nobody'"),
-        (("--endpoint", "checkout", "--policy", "magic"), 2, "'magic' is no policy"),
+        (("--job", "nobody", "--policy", "aimd"), 3, "Job 'nobody' not found"),
+        (("--endpoint", "checkout", "--policy", "magic"), 2, "'magic' is not a policy"),
         (("--endpoint", "checkout", "--policy", "rules:nowhere.yaml"), 2, "cannot be read"),
         (("--endpoint", "checkout", "--policy", "aimd", "--since", "2024-01-01"), 2, "offset"),
-        (("--endpoint", "checkout", "--policy", "aimd", "--since", "1h"), 3, "nothing to replay"),
+        (("--endpoint", "checkout", "--policy", "aimd", "--since", "1h"), 3, "Not enough recorded runs"),
         (("--endpoint", "checkout", "--policy", "aimd", "--most", "1"), 2, "--most"),
     ],
 )
@@ -139,5 +139,5 @@ async def test_an_agent_schedule_is_not_replayed() -> None:
         await bench.run_once()
         bench.pass_ms(24 * 60 * 60_000)
     wish = ReplayRequest("sched-aaaaa", None, ("baseline",), None, most=100, tenant="north")
-    with pytest.raises(NotFound, match="nothing to replay"):
+    with pytest.raises(NotFound, match="Not enough recorded runs"):
         await read_records(bench.store, wish)

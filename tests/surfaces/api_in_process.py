@@ -16,7 +16,7 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
-from cadenza.adapters.stores.memory.access import MemorySealed
+from cadenza.adapters.stores.memory.access.keys_tenants import MemorySealed
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.agents.conversation import Conversations
@@ -38,6 +38,12 @@ PLAYBACK = Playback()
 SEALING_KEY = "A" * 43 + "="
 A_TARGET = {"kind": "http", "url": "https://example.com/health"}
 EVERY_MINUTE = {"kind": "every", "interval_ms": 60_000}
+A_HEARTBEAT = {
+    "id": "backup",
+    "name": "backup",
+    "target": {"kind": "heartbeat", "grace_ms": 60_000},
+    "baseline": EVERY_MINUTE,
+}
 AN_ENDPOINT = {"id": "traffic", "name": "traffic", "target": A_TARGET, "baseline": EVERY_MINUTE}
 
 
@@ -167,6 +173,11 @@ class ApiInProcess:
         """A job with an endpoint."""
         assert (await self.ask("POST /v1/jobs", {"id": "job", "name": "job"}, by=tenant_id)).status == 201
         made = await self.ask("POST /v1/jobs/job/endpoints", AN_ENDPOINT, by=tenant_id)
+        assert made.status == 201, made.body
+
+    async def create_heartbeat(self, tenant_id: str = "north") -> None:
+        """An endpoint in that job that waits for heartbeats."""
+        made = await self.ask("POST /v1/jobs/job/endpoints", A_HEARTBEAT, by=tenant_id)
         assert made.status == 201, made.body
 
 

@@ -57,12 +57,14 @@ BODIES: dict[str, dict[str, Any]] = {
     "apply_config": {"version": 1, "jobs": []},
 }
 SERVED: list[tuple[AnyOperation, Route]] = [(one, one.route) for one in OPERATIONS if one.route is not None]
+IDS_OF = {"/v1/endpoints/{endpoint_id}/heartbeat-token": {"endpoint_id": "backup"}}
+"""Where another thing is meant than elsewhere."""
 NAMES = [operation.name for operation, _ in SERVED]
 
 
 def request_of(route: Route, **ids: str) -> str:
     """`GET /v1/jobs/job`."""
-    return f"{route.method} {route.path.format(**(IDS | ids))}"
+    return f"{route.method} {route.path.format(**(IDS | ids | IDS_OF.get(route.path, {})))}"
 
 
 def body_of(operation: AnyOperation, route: Route) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     api.clock.jump(1)
     bench.clock = api.clock
     run = await bench.run_once()
+    await api.create_heartbeat(tenant_id)
     assert (await api.ask("PUT /v1/secrets/SECRET", {"value": "x"}, by=tenant_id)).status == 204
     assert (await api.ask("POST /v1/rules", A_RULE, by=tenant_id)).status == 201
     made = await api.ask("POST /v1/keys", {"name": "other"}, by=tenant_id)

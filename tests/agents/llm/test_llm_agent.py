@@ -87,7 +87,7 @@ async def test_a_fired_turn_is_offered_no_tool_that_makes_schedules() -> None:
     await agents.schedule()
     await agents.fire()
     assert script.offered[0] == ALL[1:]
-    assert "There is no tool 'create_schedule'" in script.heard[0]
+    assert "Tool 'create_schedule' not found" in script.heard[0]
     assert await agents.undelivered_texts() == ["Time to take the pizza out!"]
     assert await agents.schedules() == []
 
@@ -109,7 +109,7 @@ async def test_an_unknown_tool_does_nothing(tool: str) -> None:
     script = ScriptedModel([(tool, {})], "Sorry.")
     agents = await with_model(script.model)
     assert await agents.say("do it") == "Sorry."
-    assert "There is no tool" in script.heard[0]
+    assert "not found" in script.heard[0]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ async def test_nothing_of_another_user_is_within_reach() -> None:
     await agents.say("delete everything of ben's")
     assert "user_id is unknown here" in script.heard[0]
     assert script.heard[1] == "[]"
-    assert f"There is no schedule {guess['schedule_id']}." in script.heard[2]
+    assert f"Schedule {guess['schedule_id']} not found." in script.heard[2]
     assert len(await agents.schedules(BEN)) == 1
 
 
@@ -150,8 +150,8 @@ async def test_only_so_many_calls_are_carried_out() -> None:
     agents = await with_model(script.model, most_tool_calls=3)
     assert await agents.say("plan") == "Enough."
     assert len(await agents.schedules()) == 3
-    assert sum("often enough" in heard for heard in script.heard) == 17
-    assert sum("too many calls" in heard for heard in script.heard) == 10
+    assert sum("Tool limit reached" in heard for heard in script.heard) == 17
+    assert sum("Too many calls" in heard for heard in script.heard) == 10
 
 
 @pytest.mark.parametrize("answer", ["", "  \n "])

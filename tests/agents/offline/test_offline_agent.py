@@ -136,7 +136,7 @@ async def test_a_refusal_of_the_tool_is_what_it_says(agents: AgentFixture) -> No
     for number in range(50):
         await agents.schedule(name=f"Number {number}")
     said = await agents.say("remind me in 20 minutes to rest")
-    assert said == "The user has 50 active schedules, and may have 50: delete one first."
+    assert said == "The user has 50 active schedules, and the limit is 50: delete one first."
     assert "I will remind you again and again" in await agents.say(
         "every minute remind me to blink", user=BEN
     )

@@ -44,6 +44,7 @@ SETUP: tuple[tuple[str, Any], ...] = (
     ("POST /v1/jobs/job/endpoints", AN_ENDPOINT),
     ("POST /v1/jobs/job/endpoints", AN_ENDPOINT | {"id": "deleted"}),
     ("DELETE /v1/endpoints/deleted", None),
+    ("POST /v1/jobs/job/endpoints", AN_ENDPOINT | {"id": "backup", "target": {"kind": "heartbeat"}}),
     ("PUT /v1/users/ada", {"timezone": "Europe/Berlin"}),
     ("PUT /v1/agents/helper", {"name": "Helper"}),
 )
@@ -64,6 +65,7 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("clear_hints", "DELETE /v1/endpoints/traffic/hints", None),
     ("run_now", "POST /v1/endpoints/traffic/run-now", {}),
     ("reset_failures", "POST /v1/endpoints/traffic/reset-failures", {}),
+    ("create_heartbeat_token", "POST /v1/endpoints/backup/heartbeat-token", {}),
     ("create_rule", "POST /v1/rules", A_RULE | {"id": "rule"}),
     ("update_rule", "PATCH /v1/rules/rule", {"name": "renamed"}),
     ("delete_rule", "DELETE /v1/rules/rule", None),
@@ -154,7 +156,7 @@ class InterruptedApi:
         done = await self.content()
         again = await self.api.ask(request, body, idempotency_key=key)
         assert again.headers.get("idempotency-replayed") == "true", (request, first, again)
-        holds_secret = request.endswith(("/keys", "/token", "/login-links"))
+        holds_secret = request.endswith(("/keys", "token", "/login-links"))
         assert (again.status, again.body) == (first.status, first.body) or (
             holds_secret and again.status == 409
         )

@@ -130,7 +130,7 @@ async def test_a_crash_between_any_two_writes_leaves_a_failure_and_its_alert_or_
             assert (failures, await watched.shown()) == (0, []), f"after {statement} statements"
     assert statement > 2, "it was hardly interrupted"
     assert (await crashing.bench.fresh(endpoint)).failure_count == 1
-    assert await watched.shown() == ["Endpoint endpoint has failed 1 time in a row: no"]
+    assert await watched.shown() == ["Endpoint endpoint has 1 consecutive failure: no"]
 
 
 async def test_a_crash_in_an_interactive_turn_leaves_all_of_it_or_nothing(crashing: Crashing) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 from tests.faults.agents.database_history import DatabaseHistory, read_history
 from tests.faults.campaign.caller import PersistentCaller
-from tests.faults.campaign.checks import Evidence, all_violations, read_runs, tracebacks
+from tests.faults.campaign.checks import Evidence, all_violations, given_up, read_runs, tracebacks
 from tests.faults.campaign.faults import FaultInjector
 from tests.faults.campaign.installation import Installation, open_installation
 from tests.faults.campaign.listeners import Listener
@@ -121,6 +121,9 @@ class Campaign:
             "requests that arrived": evidence.receiver.runs.total(),
             "functions called": evidence.functions.total(),
             "prompts fired": sum(messages.verdicts[one] for one in self._log.schedules),
+            "prompts that failed at each attempt": sum(
+                given_up(history[one][1]) for one in self._log.schedules
+            ),
             "messages received": sum(len(one.seen) for one in self._listeners),
             "sockets opened": sum(one.sockets for one in self._listeners),
             "daily users, with one verdict each": len(self._log.daily_users),

@@ -11,8 +11,9 @@ from tests.faults.access.test_api_is_killed import effects
 from tests.faults.agents.database_history import DatabaseHistory
 from tests.faults.campaign.people import Steered, SteeringLog
 from tests.faults.campaign.receiver import Receiver
-from tests.faults.scheduling.history_checks import History, violations
+from tests.faults.scheduling.history_checks import RETRIED, History, violations
 
+from cadenza.domain.agents.schedule import POLICY as SCHEDULE_POLICY
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DayStatus
 from cadenza.domain.scheduling.endpoint import EndpointKey
@@ -58,7 +59,7 @@ async def all_violations(
         *ignored_steering(history, log.steered),
         *await _requests_once(store, log),
         *unserved(history, log.once),
-        *firings(messages, log.schedules, evidence.resumed),
+        *firings(messages, history, log.schedules, resumed=evidence.resumed),
         *[one async for one in _daily(store, log.daily_users, evidence.receiver)],
     ]
 
@@ -144,14 +145,28 @@ def unserved(history: History, once: Sequence[str]) -> Iterator[str]:
             yield f"{name}: its one moment was never served"
 
 
-def firings(messages: DatabaseHistory, schedules: Sequence[str], resumed: set[str]) -> Iterator[str]:
-    """Each prompt fired once, was answered once, and its answer is owed once."""
+def firings(
+    messages: DatabaseHistory, history: History, schedules: Sequence[str], *, resumed: set[str]
+) -> Iterator[str]:
+    """Each prompt fired once, was answered once, and its answer is owed once.
+
+    Of a prompt that failed as often as it may be tried, its user is told so once instead.
+    """
     for schedule in schedules:
         if schedule not in resumed:
+            runs = history[schedule][1]
             for name in ("verdicts", "prompts", "answers", "deliveries"):
-                times = getattr(messages, name)[schedule]
+                times = getattr(messages, name)[schedule] + (name == "verdicts" and given_up(runs))
                 if times != 1:
-                    yield f"{schedule} has {times} {name}"
+                    ended = [f"{run.status} {run.error or run.reason or ''}" for run in runs]
+                    yield f"{schedule} has {times} {name}; its runs: {', '.join(ended)}"
+
+
+def given_up(runs: Sequence[Run]) -> int:
+    """How many prompts failed at their last attempt, or after it."""
+    return sum(
+        run.verdict and run.status in RETRIED and run.attempt >= SCHEDULE_POLICY.max_attempts for run in runs
+    )
 
 
 async def _daily(store: Store, users: Sequence[str], receiver: Receiver) -> AsyncIterator[str]:

@@ -119,11 +119,22 @@ def test_a_start_after_a_deletion_is_found_and_so_is_what_was_not_deleted() -> N
     assert len(list(ignored_steering(a_history(), [steered("delete", 0)]))) == 1
 
 
-def test_a_prompt_that_fired_twice_is_found_unless_it_was_resumed() -> None:
+def test_a_prompt_that_fired_twice_is_found_with_its_runs_unless_it_was_resumed() -> None:
     once = Counter({"wish": 1})
-    history = DatabaseHistory(once, Counter({"wish": 2}), once, once, Counter())
-    assert list(firings(history, ["wish"], set())) == ["wish has 2 prompts"]
-    assert list(firings(history, ["wish"], {"wish"})) == []
+    messages = DatabaseHistory(once, Counter({"wish": 2}), once, once, Counter())
+    history = {"wish": (an_endpoint("wish"), [a_run(status=RunStatus.FAILURE, error="no model")])}
+    told = "wish has 2 prompts; its runs: failure no model"
+    assert list(firings(messages, history, ["wish"], resumed=set())) == [told]
+    assert list(firings(messages, history, ["wish"], resumed={"wish"})) == []
+
+
+def test_a_prompt_that_failed_is_over_when_it_was_tried_as_often_as_it_may_be() -> None:
+    once = Counter({"wish": 1})
+    messages = DatabaseHistory(Counter(), once, once, once, Counter())
+    last = a_run(status=RunStatus.FAILURE, error="lost", attempt=3)
+    for runs, problems in (([last], 0), ([last._replace(attempt=2)], 1), ([last, last], 1), ([], 1)):
+        history = {"wish": (an_endpoint("wish"), runs)}
+        assert len(list(firings(messages, history, ["wish"], resumed=set()))) == problems
 
 
 def test_messages_out_of_order_and_numbers_given_twice_are_found() -> None:

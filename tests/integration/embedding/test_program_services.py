@@ -75,7 +75,7 @@ def logged(folder: Path, configure: str = "pass", **settings: str) -> str:
 
 def test_a_program_without_logging_gets_the_lines_of_the_settings(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in logged(tmp_path, CADENZA_LOG_JSON="true").splitlines()]
-    (failed,) = [line for line in lines if line["event"] == "an endpoint has begun to fail"]
+    (failed,) = [line for line in lines if line["event"] == "an endpoint started to fail"]
     assert failed["level"] == "warning"
     assert failed["error"] == "ValueError: no luck"
     assert "in break_down" in failed["traceback"]
@@ -84,7 +84,7 @@ def test_a_program_without_logging_gets_the_lines_of_the_settings(tmp_path: Path
 
 def test_a_program_with_logging_gets_the_lines_there_and_none_of_alembic(tmp_path: Path) -> None:
     text = logged(tmp_path, CONFIGURES)
-    assert "WARNING cadenza an endpoint has begun to fail tenant_id=default job_id=embedded" in text
+    assert "WARNING cadenza an endpoint started to fail tenant_id=default job_id=embedded" in text
     assert "error=ValueError: no luck" in text
     assert 'in break_down\n    raise ValueError("no luck")\nValueError: no luck' in text
     assert "alembic" not in text
@@ -135,9 +135,9 @@ async def test_handlers_are_attached_to_the_telemetry_of_an_app() -> None:
 async def test_settings_are_given_by_their_names() -> None:
     app = Cadenza("sqlite:///cadenza.db", tick_ms=500, log_level="error")
     assert (app._settings.tick_ms, app._settings.log_level) == (500, "error")
-    with pytest.raises(InvalidRequest, match="no setting 'colour'"):
+    with pytest.raises(InvalidRequest, match="Setting 'colour' not found"):
         Cadenza(colour="red")
-    with pytest.raises(InvalidRequest, match=r"^tick_ms is wrong: '1' is not a whole number"):
+    with pytest.raises(InvalidRequest, match=r"^tick_ms is invalid: '1' is not a whole number"):
         Cadenza(tick_ms=1)
 
 

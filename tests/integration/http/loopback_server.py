@@ -125,7 +125,7 @@ class FakeSecrets:
         self.asked.append((tenant_id, reference))
         name = reference.partition(":")[2]
         if name not in self.values:
-            raise NotFound(f"There is no secret {reference}.")
+            raise NotFound(f"Secret {reference} not found.")
         return self.values[name]
 
 

@@ -93,7 +93,7 @@ async def test_a_request_is_sent_once_also_when_the_connection_breaks(method: st
 async def test_a_secret_that_is_not_there_sends_nothing() -> None:
     async with a_server() as server:
         outcome = await run(server.url(), headers={"X-Key": "${secret:KEY}"}, secrets=FakeSecrets())
-    assert outcome.error == "${secret:KEY} could not be revealed: There is no secret secret:KEY."
+    assert outcome.error == "${secret:KEY} could not be revealed: Secret secret:KEY not found."
     assert outcome.response == {"failure": "secret"}
     assert not server.requests
 

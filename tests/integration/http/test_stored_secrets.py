@@ -156,7 +156,7 @@ async def test_a_changed_secret_is_sent_and_a_deleted_one_is_missed(works: Works
         "Bearer rotated",
     ]
     assert run.status is RunStatus.FAILURE
-    assert run.error == "${secret:TOKEN} could not be revealed: There is no secret secret:TOKEN."
+    assert run.error == "${secret:TOKEN} could not be revealed: Secret secret:TOKEN not found."
 
 
 async def test_a_tenant_cannot_use_another_ones_secret(works: Works) -> None:
@@ -165,7 +165,7 @@ async def test_a_tenant_cannot_use_another_ones_secret(works: Works) -> None:
         run = await works.run("endpoint", server.url(), "stranger", headers={"X-Token": "${secret:TOKEN}"})
     assert (run.status, server.requests) == (RunStatus.FAILURE, [])
     assert run.error is not None
-    assert "There is no secret secret:TOKEN" in run.error
+    assert "Secret secret:TOKEN not found" in run.error
 
 
 async def test_a_wrong_key_is_a_failed_run_that_says_so(works: Works) -> None:

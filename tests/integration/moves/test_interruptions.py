@@ -17,8 +17,8 @@ from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.moves.postgres_end import PostgresEnd
-from cadenza.adapters.stores.moves.records import TravellingSecrets
 from cadenza.adapters.stores.moves.sqlite_end import SqliteEnd
+from cadenza.adapters.stores.moves.travelling_secrets import TravellingSecrets
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.engine.moves import copying
@@ -136,7 +136,7 @@ def test_a_move_that_ended_is_not_taken_back(
     assert main(["move", "--from", filled, "--to", server]) == 0
     capsys.readouterr()
     assert main(["move", "--from", filled, "--to", server, "--cancel"]) == 4
-    assert "cannot be taken back" in capsys.readouterr().err
+    assert "is complete and cannot be cancelled" in capsys.readouterr().err
 
 
 def test_a_killed_process_is_followed_by_one_that_goes_on(filled: str, server: str, folder: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_same_database_under_two_names_is_wrong_use(filled: str, folder: Pat
 
 
 def test_to_count_and_to_cancel_do_not_go_together(filled: str, refused: Refused) -> None:
-    assert "do not go together" in refused(2, filled, "sqlite:///b.db", "--dry-run", "--cancel")
+    assert "cannot be combined" in refused(2, filled, "sqlite:///b.db", "--dry-run", "--cancel")
 
 
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
@@ -70,7 +70,7 @@ def test_what_was_moved_is_not_moved_again_and_leaves_nothing_elsewhere(
 
 
 def test_nothing_is_moved_from_where_nothing_is(folder: Path, refused: Refused) -> None:
-    assert "There is nothing to move in nowhere.db" in refused(3, "sqlite:///nowhere.db", "sqlite:///b.db")
+    assert "Nothing to move in nowhere.db" in refused(3, "sqlite:///nowhere.db", "sqlite:///b.db")
     assert list(folder.iterdir()) == []
 
 
@@ -174,4 +174,4 @@ def test_a_server_that_is_not_there_is_unavailable(filled: str, refused: Refused
 
 def test_there_may_be_nothing_to_cancel(filled: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["move", "--from", filled, "--to", "sqlite:///b.db", "--cancel"]) == 0
-    assert "No move of cadenza.db to b.db is under way" in capsys.readouterr().out
+    assert "No move of cadenza.db to b.db in progress" in capsys.readouterr().out

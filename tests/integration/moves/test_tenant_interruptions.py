@@ -15,8 +15,8 @@ from tests.integration.moves.test_tenants import TENANT, Cells, asked, cells, mo
 from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.stores.moves.records import TravellingSecrets
 from cadenza.adapters.stores.moves.tenant_end import TenantEnd
+from cadenza.adapters.stores.moves.travelling_secrets import TravellingSecrets
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.moves import copying
@@ -151,7 +151,7 @@ def spoiling(batch: int) -> Callable[..., Any]:
 @pytest.mark.parametrize("batch", [1, 2], ids=["while the tenant works", "after it was stopped"])
 def test_a_run_that_arrives_changed_is_found(cells: Cells, batch: int) -> None:
     asked(cells.one, RUN_AFTER_ALL)
-    with pytest.raises(Unavailable, match="runs did not arrive as it was"):
+    with pytest.raises(Unavailable, match="runs was not copied correctly"):
         run_async(move_until(NEVER, cells, add=spoiling(batch)))
     assert not work_at(cells)[1]
 
@@ -162,6 +162,6 @@ def test_a_move_that_goes_on_after_the_tenant_was_stopped_compares_all_runs(cell
         assert run_async(move_until(death, cells)) == death
         death += STEP
     asked(cells.two, SPOIL)
-    with pytest.raises(Unavailable, match="runs did not arrive as it was"):
+    with pytest.raises(Unavailable, match="runs was not copied correctly"):
         run_async(move_until(NEVER, cells))
     assert not work_at(cells)[1]

@@ -158,11 +158,11 @@ def refused(capsys: Captured) -> Refused:
 
 def test_what_cannot_be_is_refused_in_a_sentence(cells: Cells, refused: Refused) -> None:
     ends = ("--from", cells.one, "--to", cells.two)
-    assert "There is no tenant nobody" in refused(3, *ends, "--tenant", "nobody")
+    assert "Tenant nobody not found" in refused(3, *ends, "--tenant", "nobody")
     assert "--tenant needs the id" in refused(2, *ends, "--tenant", "")
-    assert "--address and --remove go with --tenant" in refused(2, *ends, "--remove")
+    assert "--address and --remove need --tenant" in refused(2, *ends, "--remove")
     assert "--drain-seconds must be" in refused(2, *ends, "--tenant", TENANT, "--drain-seconds", "0")
-    assert "--remove goes with a move" in refused(2, *ends, "--tenant", TENANT, "--remove", "--cancel")
+    assert "--remove cannot be combined" in refused(2, *ends, "--tenant", TENANT, "--remove", "--cancel")
     file = ("--from", cells.one, "--to", "sqlite:///b.db")
     assert "--to is a file" in refused(2, *file, "--tenant", TENANT)
     asked(cells.two, f"INSERT INTO tenants (id, name) VALUES ('{TENANT}', 'Theirs')")

@@ -122,7 +122,7 @@ async def test_a_server_set_to_read_only_reads_on_and_is_not_ready(cluster: Clus
     ("change", "sentence"),
     [
         (lambda url: url.replace("correct%20horse", "wrong"), "refuses this user name or password"),
-        (lambda url: on_database(url, "nowhere"), "There is no database nowhere in PostgreSQL at 127.0.0.1"),
+        (lambda url: on_database(url, "nowhere"), "Database nowhere not found in PostgreSQL at 127.0.0.1"),
         (lambda url: url.rsplit(":", 1)[0] + ":1/postgres", "PostgreSQL at 127.0.0.1:1 does not answer."),
         (lambda url: url.replace("127.0.0.1", "nowhere.invalid"), "does not answer"),
         (lambda url: url.replace("postgresql://", "mysql://"), "does not begin with postgresql://"),

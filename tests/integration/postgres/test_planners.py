@@ -35,7 +35,7 @@ from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench
 from cadenza.testing.contracts.planning.feed import all_fed, beginning
 
-ACTS, WAITS = "this process is the planner leader", "another process plans"
+ACTS, WAITS = "this process is the planner leader", "another process runs the planners"
 SILENCE = Planning(learning=Learning.OFF, http_hints=True)
 
 

@@ -99,10 +99,15 @@ async def revealed(settings: Settings, name: str) -> str:
         ("CADENZA_HOST", "300.1.1.1", "host", "CADENZA_HOST is '300.1.1.1', where nothing can listen"),
         ("CADENZA_HOST", "203.0.113.7", "host", "CADENZA_HOST is '203.0.113.7', where nothing can listen"),
         ("CADENZA_HOST", "a" * 300, "host", f"CADENZA_HOST is '{'a' * 60}', where nothing can listen"),
-        ("CADENZA_ALLOW_TARGETS", "10.0.0.0/8,http://x", "targets", "CADENZA_ALLOW_TARGETS is wrong: "),
-        ("CADENZA_ALLOW_TARGETS", "host:port", "targets", "CADENZA_ALLOW_TARGETS is wrong: "),
-        ("CADENZA_SECRET_KEY", "hunter2", "secrets", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong"),
-        ("CADENZA_SECRET_ENV", "CADENZA_HOST", "secrets", "CADENZA_SECRET_ENV is wrong: CADENZA_HOST is a"),
+        ("CADENZA_ALLOW_TARGETS", "10.0.0.0/8,http://x", "targets", "CADENZA_ALLOW_TARGETS is invalid: "),
+        ("CADENZA_ALLOW_TARGETS", "host:port", "targets", "CADENZA_ALLOW_TARGETS is invalid: "),
+        (
+            "CADENZA_SECRET_KEY",
+            "hunter2",
+            "secrets",
+            "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is invalid",
+        ),
+        ("CADENZA_SECRET_ENV", "CADENZA_HOST", "secrets", "CADENZA_SECRET_ENV is invalid: CADENZA_HOST is a"),
     ],
 )
 def test_a_setting_that_cannot_work_is_found(

@@ -93,7 +93,7 @@ def test_a_wrong_value_is_refused_with_its_name_and_what_is_expected(
     monkeypatch.setenv(f"CADENZA_{name}", value)
     with pytest.raises(InvalidRequest) as refused:
         read_settings()
-    assert refused.value.message == f"CADENZA_{name} is wrong: {expected}"
+    assert refused.value.message == f"CADENZA_{name} is invalid: {expected}"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_an_origin_or_proxy_that_is_none_is_refused_at_the_start(
 ) -> None:
     monkeypatch.setenv(name, "app.example")
     assert main(["up"]) == 2
-    assert capsys.readouterr().err.startswith(f"cadenza: {name} is wrong: 'app.example' is not an ")
+    assert capsys.readouterr().err.startswith(f"cadenza: {name} is invalid: 'app.example' is not an ")
 
 
 def test_targets_that_make_no_sense_are_refused_by_the_name_of_their_setting(
@@ -124,7 +124,7 @@ def test_targets_that_make_no_sense_are_refused_by_the_name_of_their_setting(
 ) -> None:
     monkeypatch.setenv("CADENZA_ALLOW_TARGETS", "intranet/99")
     assert main(["worker"]) == 2
-    assert capsys.readouterr().err.startswith("cadenza: CADENZA_ALLOW_TARGETS is wrong: ")
+    assert capsys.readouterr().err.startswith("cadenza: CADENZA_ALLOW_TARGETS is invalid: ")
 
 
 def test_a_setting_that_may_be_none_can_be_set_to_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +144,9 @@ def test_keys_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("key", "older", "told"),
     [
-        ("hunter2", "", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong: A key is"),
-        (KEY, "hunter2", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong: A key is"),
-        (f"a:{KEY}", f"a:{OTHER}", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong: Two keys"),
+        ("hunter2", "", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is invalid: A key is"),
+        (KEY, "hunter2", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is invalid: A key is"),
+        (f"a:{KEY}", f"a:{OTHER}", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is invalid: Two keys"),
         ("", KEY, "CADENZA_SECRET_KEY_OLD needs CADENZA_SECRET_KEY beside it."),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_list_that_would_give_settings_away_is_refused_at_the_start(
 ) -> None:
     monkeypatch.setenv("CADENZA_SECRET_ENV", names)
     assert main(["up"]) == 2
-    assert capsys.readouterr().err.startswith("cadenza: CADENZA_SECRET_ENV is wrong: ")
+    assert capsys.readouterr().err.startswith("cadenza: CADENZA_SECRET_ENV is invalid: ")
 
 
 def test_an_empty_list_closes_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

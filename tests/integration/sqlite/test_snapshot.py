@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cadenza.adapters.stores.sqlite.database import SqliteFile, as_rows
-from cadenza.adapters.stores.sqlite.snapshot import MOST_REMEMBERED, SharedSnapshot
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.snapshot import MOST_REMEMBERED, Rows, SharedSnapshot
 
 WORDS = "SELECT word FROM words"
 
@@ -32,6 +32,10 @@ def other(file: SqliteFile) -> Iterator[sqlite3.Connection]:
 
 def add(connection: sqlite3.Connection, word: str) -> None:
     connection.execute("INSERT INTO words VALUES (?)", (word,))
+
+
+def as_rows(rows: Rows) -> Rows:
+    return rows
 
 
 async def words(file: SqliteFile) -> list[str]:

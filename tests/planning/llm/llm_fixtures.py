@@ -10,9 +10,9 @@ from cadenza.adapters.planners.llm.client import LlmLimits
 from cadenza.adapters.planners.llm.planner import LlmPlanner
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.planning.planner_settings import Planning
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.engine.planning.analysis import FinishedAnalysis, PlannerEntry, analyze
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import AnalysisRequest

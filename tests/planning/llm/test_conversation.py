@@ -83,7 +83,7 @@ async def test_nothing_outside_its_job_can_be_named(job: LlmJob, name: Any) -> N
     script = Script([("pause_until", {"endpoint": name, "untilIso": "2030-01-01T00:00:00Z"})], [SUBMIT])
     finished = await job.analyze(script.model)
     assert finished.calls == ()
-    assert "There is no endpoint" in script.results[0]
+    assert "not found" in script.results[0]
     assert await as_they_are(job) == before
 
 
@@ -93,7 +93,7 @@ async def test_an_unknown_tool_does_nothing(job: LlmJob, tool: str) -> None:
     script = Script([(tool, {})], [SUBMIT])
     finished = await job.analyze(script.model)
     assert finished.result.error is None
-    assert "There is no tool" in script.results[0]
+    assert "not found" in script.results[0]
     assert await as_they_are(job) == before
 
 
@@ -130,14 +130,14 @@ async def test_only_so_many_calls_may_steer(job: LlmJob) -> None:
     finished = await job.analyze(job.planner(script.model, most_tool_calls=3))
     assert finished.result.error is None
     assert len(finished.calls) == 3
-    assert "often enough" in script.results[4]
+    assert "Tool limit reached" in script.results[4]
 
 
 async def test_a_flood_of_calls_is_not_carried_out(job: LlmJob) -> None:
     script = Script([("get_health", {})] * 500, [SUBMIT])
     finished = await job.analyze(script.model)
     assert finished.result.error is None
-    assert sum("too many calls" in results for results in script.results) == 480
+    assert sum("Too many calls" in results for results in script.results) == 480
 
 
 async def test_tokens_that_run_out_bring_the_end_forward(job: LlmJob) -> None:
@@ -152,7 +152,7 @@ async def test_who_exceeds_its_tokens_does_nothing_more(job: LlmJob) -> None:
     before = await as_they_are(job)
     script = Script([("propose_interval", {"intervalMs": 20_000})], tokens=(90_000, 50))
     finished = await job.analyze(script.model)
-    assert finished.result.error == "The analysis has spent its tokens (90000 in, 50 out)."
+    assert finished.result.error == "The analysis has used up its tokens (90000 in, 50 out)."
     assert finished.result.tokens == (90_000, 50)
     assert finished.calls == ()
     assert await as_they_are(job) == before
@@ -223,7 +223,7 @@ async def test_hints_written_before_a_failure_stand_and_expire(job: LlmJob) -> N
         (("list_runs", {"beforeIso": "yesterday"}), lambda told: "beforeIso" in told["refused"]),
         (("latest_response", {"endpoint": SHOP}), lambda told: told["response"] == {"queue": 900}),
         (("latest_response", {"endpoint": TRACE}), lambda told: "not answered yet" in told["refused"]),
-        (("latest_response", {"endpoint": STRANGER}), lambda told: "There is no endpoint" in told["refused"]),
+        (("latest_response", {"endpoint": STRANGER}), lambda told: "not found" in told["refused"]),
     ],
 )
 async def test_questions_about_the_job_are_answered(

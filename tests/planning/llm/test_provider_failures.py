@@ -152,7 +152,7 @@ async def test_a_broken_call_and_an_unknown_tool_are_answered_and_mended(job: Ll
     assert [call.tool for call in finished.calls] == ["propose_interval"]
     answers = [one["content"] for one in llmock.last_request.body["messages"] if one["role"] == "tool"]
     assert "not a JSON object" in answers[0]
-    assert "There is no tool" in answers[1]
+    assert "not found" in answers[1]
 
 
 async def test_its_questions_are_asked_in_time_however_often(job: LlmJob, llmock: LLMock) -> None:

@@ -38,7 +38,7 @@ UNKNOWN_FIELDS = [
     ("recent['run'].attempt > 1", "cannot read run of recent, which is a list"),
     ("run.status[0] == 'a'", "cannot read an element of run.status, which has none"),
     ("{}.a == 1 && {}['a'] == 1", "cannot read a of {…}, which has no fields"),
-    ("recent.exists(r, r.run.attempt > 1) && r.run.attempt > 1", "knows no 'r'"),
+    ("recent.exists(r, r.run.attempt > 1) && r.run.attempt > 1", "has no 'r'"),
     ("endpoint{a: 1} == 1", "cannot be read: { is out of place"),
 ]
 

@@ -118,7 +118,7 @@ async def test_a_rule_that_a_model_wrote_acts_as_a_model(harness: RulePlannerHar
     resting = a_rule(name="rest", when="true", then=PauseStep(for_ms=365 * 86_400_000)).written_by("mcp")
     await harness.add_endpoints(resting)
     result = await harness.analyze({})
-    assert "models and learning may put a run off by" in result.reasoning
+    assert "models and the learning planner may delay a run by" in result.reasoning
     (hint,) = await harness.store.runs.hints(EndpointKey("default", "front"))
     assert hint.origin == "llm:rule:rest"
     front = await harness.store.endpoints.get(EndpointKey("default", "front"))
@@ -233,7 +233,7 @@ async def test_what_cannot_be_told_is_said_once_and_leaves_the_incident_alone(
     await harness.analyze({"load": 9})
     harness.tools()
     calls = await harness.analyze({})
-    assert calls.reasoning == "busy does not match: There is no load here."
+    assert calls.reasoning == "busy does not match: load not found."
     assert (await harness.analyze({})).reasoning == ""
     assert harness.tools() == []
     assert "busy is over" in (await harness.analyze({"load": 1})).reasoning
@@ -286,7 +286,7 @@ async def test_a_call_that_is_refused_is_told_and_counts_as_done(harness: RulePl
     )
     result = await harness.analyze({})
     assert harness.tools() == [("back", "propose_next_time"), ("front", "propose_interval")]
-    assert "was refused: An endpoint that runs once takes no interval hint." in result.reasoning
+    assert "was refused: An endpoint that runs once cannot have an interval hint." in result.reasoning
 
 
 def _once(endpoint: Endpoint) -> Endpoint:

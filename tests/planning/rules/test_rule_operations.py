@@ -100,28 +100,32 @@ async def test_an_id_is_given_if_none_is_chosen(app_with_endpoints: ApplicationF
     ("words", "field", "message"),
     [
         ({"when": "response.status >"}, "when", "cannot be read at line 1, column 18"),
-        ({"when": "respons.ok"}, "when", "knows no 'respons'"),
+        ({"when": "respons.ok"}, "when", "has no 'respons'"),
         ({"when": "endpoint.failurs > 2"}, "when", "finds no failurs in endpoint; it has failures, "),
         ({"when": "1 + 1"}, "when", "must come to true or false"),
         ({"when": "x" * 1_001}, "when", "1 to 1,000 characters"),
-        ({"when": " "}, "when", "must say something"),
+        ({"when": " "}, "when", "must not be empty"),
         ({"then": {"tool": "explode"}}, "then.tool", "must be propose_interval, "),
         ({"then": {"tool": "propose_interval"}}, "then.intervalMs", "is missing"),
         ({"then": {**FAST, "intervalMs": 0}}, "then.intervalMs", "from 1 to "),
         ({"then": {**FAST, "nextRunInMs": 1}}, "then.nextRunInMs", "unknown here"),
-        ({"then": {**FAST, "endpoint": "nobody"}}, "then.endpoint", "no endpoint of the name nobody"),
-        ({"relax": {"tool": "wake", "endpoint": "nobody"}}, "relax.endpoint", "nobody in the job job"),
+        ({"then": {**FAST, "endpoint": "nobody"}}, "then.endpoint", "Endpoint named nobody not found"),
+        (
+            {"relax": {"tool": "wake", "endpoint": "nobody"}},
+            "relax.endpoint",
+            "Endpoint named nobody not found in the job job",
+        ),
         (
             {"relax": {"tool": "propose_next_time", "nextRunInMs": 60_000, "ttlMinutes": 1}},
             "relax.ttlMinutes",
             "would expire before its moment",
         ),
-        ({"endpoint_id": "nobody"}, "endpoint_id", "no endpoint nobody in the job"),
+        ({"endpoint_id": "nobody"}, "endpoint_id", "Endpoint nobody not found in the job"),
         ({"cooldown_ms": -1}, "cooldown_ms", "from 0 to "),
         (
             {"escalate": [{"after_ms": 2, "then": FAST}, {"after_ms": 2, "then": FAST}]},
             "escalate",
-            "ever later",
+            "each later than the one before",
         ),
         (
             {"escalate": [{"after_ms": 2, "then": {"tool": "wake", "endpoint": "nobody"}}]},
@@ -153,7 +157,7 @@ async def test_all_parts_at_fault_are_told_at_once(app_with_endpoints: Applicati
 
 
 async def test_a_rule_needs_a_job_and_an_id_of_its_own(app_with_endpoints: ApplicationFixture) -> None:
-    with pytest.raises(NotFound, match="no job other"):
+    with pytest.raises(NotFound, match="Job other not found"):
         await app_with_endpoints.ask("create_rule", **(SLOW | {"job_id": "other"}))
     await app_with_endpoints.ask("create_rule", **SLOW)
     with pytest.raises(Conflict, match="There is a rule slow already"):
@@ -226,7 +230,7 @@ async def test_a_deleted_rule_is_gone(app_with_endpoints: ApplicationFixture) ->
     await app_with_endpoints.ask("create_rule", **SLOW)
     await app_with_endpoints.ask("delete_rule", rule_id="slow")
     for operation in ("get_rule", "delete_rule", "test_rule"):
-        with pytest.raises(NotFound, match="no rule slow"):
+        with pytest.raises(NotFound, match="Rule slow not found"):
             await app_with_endpoints.ask(operation, rule_id="slow")
 
 
@@ -310,7 +314,7 @@ class TestTrial:
         told = await tried.ask("test_rule", rule_id="slow")
         assert (told["holds"], told["trouble"], told["run_id"]) == (
             None,
-            "There is no latency_ms here.",
+            "latency_ms not found.",
             None,
         )
         await self.ran(tried, 5)
@@ -324,12 +328,12 @@ class TestTrial:
         with pytest.raises(InvalidRequest, match="say which one"):
             await tried.ask("test_rule", rule_id="slow")
         assert (await tried.ask("test_rule", rule_id="slow", endpoint_id="cache"))["endpoint_id"] == "cache"
-        with pytest.raises(NotFound, match="no endpoint nobody"):
+        with pytest.raises(NotFound, match="Endpoint nobody not found"):
             await tried.ask("test_rule", rule_id="slow", endpoint_id="nobody")
 
     async def test_an_endpoint_of_another_job_is_not_looked_at(self, tried: ApplicationFixture) -> None:
         await tried.job("other")
         await tried.endpoint("far", job_id="other")
         await tried.ask("update_rule", rule_id="slow", endpoint_id=None)
-        with pytest.raises(NotFound, match="no endpoint far in the job job"):
+        with pytest.raises(NotFound, match="Endpoint far not found in the job job"):
             await tried.ask("test_rule", rule_id="slow", endpoint_id="far")

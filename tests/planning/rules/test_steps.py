@@ -21,12 +21,12 @@ from cadenza.domain.planning.rules.rule import (
 )
 from cadenza.domain.planning.rules.steps import has_no_effect, tool_requests
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering_commands import ProposeInterval, SteeringContext

@@ -336,7 +336,7 @@ async def test_not_more_endpoints_are_made_than_a_tenant_may_have(
     await app.job()
     await app.endpoint("elsewhere")
     await app.ask("set_limits", tenant_id="default", endpoints=3)
-    with pytest.raises(NotAllowed, match="4 endpoints, and there may be 3"):
+    with pytest.raises(NotAllowed, match="4 endpoints, and the limit is 3"):
         await app.ask("apply_config", **FILE, dry_run=dry_run)
     assert len(await app.store.catalog.find("default")) == 1
 

@@ -71,14 +71,14 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: 1\nb: 2\na: 3\n", "Line 3 says a a second time"),
-        ("a: {b: 1, b: 2}", "Line 1 says b a second time"),
+        ("a: 1\nb: 2\na: 3\n", "Line 3 repeats a"),
+        ("a: {b: 1, b: 2}", "Line 1 repeats b"),
         ("a: [1, 2\nb: 3", "Line 2 cannot be read"),
         ("a: 1\n\tb: 2", "Line 2 cannot be read"),
         ("a: \x00", "cannot be read"),
         ("a: !!python/object:os.system {}", "Line 1 has a tag"),
         ("a: !secret TOKEN", "Line 1 has a tag"),
-        ("? [1]\n: 2", "Line 1 has a key that is no text"),
+        ("? [1]\n: 2", "Line 1 has a key that is not text"),
         ("a: 1\n---\nb: 2", "one document, not several"),
         ("- a", "must begin with"),
         ("text", "must begin with"),
@@ -97,7 +97,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, sentence: str) 
 
 def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_file, "LARGEST", 10)
-    with pytest.raises(InvalidRequest, match="11 characters; at most 10"):
+    with pytest.raises(InvalidRequest, match="11 characters; the maximum is 10"):
         ConfigFile("a: 12345678")
 
 

@@ -147,7 +147,7 @@ async def test_a_rule_may_speak_of_endpoints_that_are_there_but_not_in_the_file(
     bare = document()
     bare["jobs"][0]["endpoints"] = []
     assert (await app.ask("apply_config", **bare))["changes"] == []
-    with pytest.raises(InvalidRequest, match=r"jobs\.0\.rules\.0\.endpoint: There is no endpoint traffic"):
+    with pytest.raises(InvalidRequest, match=r"jobs\.0\.rules\.0\.endpoint: Endpoint traffic not found"):
         await app.ask("apply_config", **bare, prune=True)
     assert len((await app.ask("list_endpoints"))["items"]) == 2
 
@@ -156,7 +156,7 @@ async def test_a_rule_may_speak_of_endpoints_that_are_there_but_not_in_the_file(
     ("words", "field", "message"),
     [
         ({"when": "response.status >"}, "when", "line 1, column 18"),
-        ({"when": "respons.ok"}, "when", "knows no 'respons'"),
+        ({"when": "respons.ok"}, "when", "has no 'respons'"),
         ({"then": {"tool": "explode"}}, "then.tool", "must be propose_interval, "),
         ({"then": {"tool": "wake", "interval": "5s"}}, "then.interval", "unknown here"),
         ({"then": {"tool": "propose_interval", "interval": "soon"}}, "then.interval", "span such as"),
@@ -167,8 +167,8 @@ async def test_a_rule_may_speak_of_endpoints_that_are_there_but_not_in_the_file(
             "ttl and ttlMinutes are the same",
         ),
         ({"cooldown": "5m", "cooldown_ms": 5}, "cooldown", "cooldown and cooldown_ms are the same"),
-        ({"endpoint": "nobody"}, "endpoint", "no endpoint nobody in the job shop"),
-        ({"then": {"tool": "wake", "endpoint": "cache"}}, "then.endpoint", "of the name cache"),
+        ({"endpoint": "nobody"}, "endpoint", "Endpoint nobody not found in the job shop"),
+        ({"then": {"tool": "wake", "endpoint": "cache"}}, "then.endpoint", "Endpoint named cache not found"),
         ({"relax": {"tool": "wake", "in": "5m", "ttl": "1m"}}, "relax.ttl", "would expire"),
         (
             {"escalate": [{"after": "0s", "then": {"tool": "clear"}}]},

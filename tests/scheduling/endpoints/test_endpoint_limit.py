@@ -70,9 +70,9 @@ async def test_to_delete_what_has_done_its_duty_makes_no_room(limited_app: Appli
     await limited_app.ask("apply_config", **a_file(traffic=once))
     await do_its_duty(limited_app)
     await limited_app.ask("apply_config", **a_file(traffic=once, second="every 1m"))
-    with pytest.raises(NotAllowed, match="2 endpoints, and there may be 1"):
+    with pytest.raises(NotAllowed, match="2 endpoints, and the limit is 1"):
         await limited_app.ask("apply_config", **a_file(second="every 1m", third="every 1m"))
-    with pytest.raises(NotAllowed, match="2 endpoints, and there may be 1"):
+    with pytest.raises(NotAllowed, match="2 endpoints, and the limit is 1"):
         await limited_app.ask("apply_config", **a_file(traffic="every 1m", second="every 1m"))
     await limited_app.ask("apply_config", **a_file(traffic="every 1m"))
     assert await counted(limited_app) == 1

@@ -138,7 +138,7 @@ async def test_a_deleted_endpoint_is_as_if_it_had_never_been(app_with_job: Appli
     await app_with_job.ask("delete_endpoint", endpoint_id="traffic")
     for operation in OPERATIONS:
         if set(operation.command.model_fields) == {"endpoint_id"}:
-            with pytest.raises(NotFound, match=r"There is no endpoint traffic\."):
+            with pytest.raises(NotFound, match=r"Endpoint traffic not found\."):
                 await app_with_job.ask(operation.name, endpoint_id="traffic")
     with_words: dict[str, dict[str, Any]] = {
         "propose_interval": {"intervalMs": 1},

@@ -39,7 +39,7 @@ def nested(levels: int) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("metadata", "sentence"),
     [
-        ({"a": "x" * 16_384}, "metadata has 16,393 bytes; at most 16,384 are taken."),
+        ({"a": "x" * 16_384}, "metadata has 16,393 bytes; the maximum is 16,384."),
         (nested(9), "metadata must be JSON, at most 8 levels deep."),
         ({"a": 2**63}, "metadata must be JSON"),
     ],
@@ -96,7 +96,7 @@ async def test_a_paused_job_keeps_its_endpoints_from_running(app: ApplicationFix
     assert (await app.ask("pause_job", job_id="job"))["active"] is False
     assert (await app.ask("get_endpoint", endpoint_id="traffic"))["job_active"] is False
     plan = await app.ask("explain_endpoint", endpoint_id="traffic")
-    assert plan["gate"] == "its job is not active"
+    assert plan["gate"] == "its job is paused"
     await app.ask("resume_job", job_id="job")
     assert (await app.ask("get_endpoint", endpoint_id="traffic"))["job_active"] is True
 

@@ -197,7 +197,7 @@ REFUSED: dict[str, list[Any]] = {
     "never fires": ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 */31 * MON#2"],
     "@reboot names no time|known are @hourly": ["@reboot", "@often", "@daily @daily"],
     "one line of plain ASCII": ["* * * * *\n", "\u0663 * * * *", "*\u00a0* * * *"],
-    "at most 256": ["0," * 200 + "0 * * * *"],
+    "maximum is 256": ["0," * 200 + "0 * * * *"],
     "must be a text": [b"* * * * *", ["*"] * 5, None],
 }
 UNKNOWN: list[Any] = ["Mars/Olympus", "Europe", "europe/berlin", "UTC+1", "Z\u00fcrich", "", "Z" * 65]

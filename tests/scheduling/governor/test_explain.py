@@ -7,12 +7,13 @@ import pytest
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
 from cadenza.domain.scheduling.explain import SOURCE_REASONS, Explanation, explain
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
-from cadenza.domain.scheduling.settle import FOREVER, OWN_ORIGIN
+from cadenza.domain.scheduling.settle import OWN_ORIGIN
 from cadenza.domain.wording import span_in_words
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -36,8 +37,8 @@ def words(**fields: Any) -> str:
 
 def test_it_answers_with_the_moment_and_the_rule_that_set_it() -> None:
     assert words() == (
-        "Traffic runs next at 2030-01-01T12:00:40Z, in 40 seconds: its baseline interval is over"
-        " then. Its baseline is every minute. No hint is active."
+        "Traffic runs next at 2030-01-01T12:00:40Z, in 40 seconds: set by its baseline interval."
+        " Baseline: every minute. No active hints."
     )
 
 
@@ -51,10 +52,10 @@ def test_hints_are_told_with_their_reasons() -> None:
     shot = OneShotHint(NOW + MINUTE, NOW + 9 * MINUTE, "look closer", "dashboard")
     told = words(interval_hint=hint, one_shot_hint=shot)
     assert (
-        "An interval hint (rule: sale) asks for every 20 seconds in place of the baseline,"
+        "An interval hint (rule: sale) sets every 20 seconds instead of the baseline"
         " until 2030-01-01T12:30:00Z (surge)." in told
     )
-    assert "A one-shot hint (person: dashboard) asks for a run at 2030-01-01T12:01:00Z (look closer)." in told
+    assert "A one-shot hint (person: dashboard) sets a run at 2030-01-01T12:01:00Z (look closer)." in told
     assert "if that is sooner" in words(interval_hint=hint, hint_mode=HintMode.TIGHTEN)
 
 
@@ -65,17 +66,17 @@ def test_a_function_that_no_running_program_has_is_told() -> None:
         sentences = explain(endpoint, now=NOW, cron=CronsimCron(), declared_at=declared_at).sentences
         return " ".join(sentences)
 
-    last = "No program that runs has its function: it was last declared at 2030-01-01T11:57:00Z."
+    last = "No running program declares its function; it was last declared at 2030-01-01T11:57:00Z."
     assert last in told(NOW - 3 * MINUTE)
-    assert "No program" not in told(NOW - 2 * MINUTE)
-    assert "No program" not in told(None)
+    assert "No running program" not in told(NOW - 2 * MINUTE)
+    assert "No running program" not in told(None)
 
 
 def test_hints_that_are_over_are_not_told() -> None:
     stale = IntervalHint(20_000, NOW, "surge")
     served = OneShotHint(NOW - MINUTE, NOW + MINUTE, "look closer")
     told = words(interval_hint=stale, one_shot_hint=served)
-    assert "No hint is active." in told
+    assert "No active hints." in told
     assert "surge" not in told
     assert "look closer" not in told
 
@@ -86,14 +87,14 @@ def test_a_pause_is_told_as_what_keeps_it_from_running() -> None:
     )
     assert explanation.gate == "paused until 2030-01-01T12:01:00Z"
     gate = "paused until 2030-01-01T12:01:00Z (person: command line) (deploy)"
-    assert f"Nothing runs while it stays so: {gate}." in explanation.sentences
+    assert f"No runs start: {gate}." in explanation.sentences
 
 
 def test_what_is_due_says_for_how_long() -> None:
-    assert "is due since 2030-01-01T11:58:30Z, for 1 minute 30 seconds" in words(
+    assert "has been due since 2030-01-01T11:58:30Z (1 minute 30 seconds ago): " in words(
         next_run_at=NOW - 1.5 * MINUTE
     )
-    assert "is due since 2030-01-01T12:00:00Z: " in words(next_run_at=NOW)
+    assert "has been due since 2030-01-01T12:00:00Z: " in words(next_run_at=NOW)
 
 
 def test_what_runs_now_is_not_told_a_next_moment() -> None:
@@ -103,16 +104,16 @@ def test_what_runs_now_is_not_told_a_next_moment() -> None:
 def test_what_is_finished_says_so() -> None:
     once = Once(NOW - MINUTE)
     told = words(baseline=once, last_run_at=NOW, next_run_at=None, next_source=Source.FINISHED)
-    assert told.startswith("Traffic runs no more: it has done what it was made for.")
-    assert "once, at 2030-01-01T11:59:00Z" in told
+    assert told.startswith("Traffic has no next run: its schedule is finished.")
+    assert "one-time, at 2030-01-01T11:59:00Z" in told
 
 
 @pytest.mark.parametrize(
     ("guard", "sentence"),
     [
-        (Guard(20_000, 300_000), "between 20 seconds and 5 minutes apart"),
-        (Guard(20_000), "at least 20 seconds apart"),
-        (Guard(None, 300_000), "at most 5 minutes apart"),
+        (Guard(20_000, 300_000), "Guard: minimum interval 20 seconds, maximum interval 5 minutes."),
+        (Guard(20_000), "Guard: minimum interval 20 seconds."),
+        (Guard(None, 300_000), "Guard: maximum interval 5 minutes."),
     ],
 )
 def test_the_guard_is_told(guard: Guard, sentence: str) -> None:
@@ -120,25 +121,25 @@ def test_the_guard_is_told(guard: Guard, sentence: str) -> None:
 
 
 def test_failures_are_told_and_what_they_stretch() -> None:
-    assert "It failed 1 time in a row." in words(failure_count=1)
+    assert "1 consecutive failure." in words(failure_count=1)
     stretched = words(failure_count=3, policy=Policy(backoff=Backoff.EXPONENTIAL), baseline=Every(60_000))
-    assert "It failed 3 times in a row, which stretches its baseline to 8 minutes." in stretched
+    assert "3 consecutive failures: backoff extends its baseline interval to 8 minutes." in stretched
 
 
 def test_what_the_governor_would_choose_now_is_told_where_it_differs() -> None:
     told = words(next_run_at=NOW + 5 * MINUTE, next_source=Source.MANUAL)
-    assert "Planned anew at this moment, it would be 2030-01-01T12:00:40Z (baseline-interval)." in told
+    assert "Calculated now, the next run would be 2030-01-01T12:00:40Z (baseline-interval)." in told
     overdue = words(next_run_at=NOW + 5 * MINUTE, last_run_at=NOW - 5 * MINUTE)
-    assert "it would be now (baseline-interval)." in overdue
+    assert "the next run would be now (baseline-interval)." in overdue
 
 
 def test_what_never_ran_is_not_told_a_plan_that_moves_with_the_clock() -> None:
-    assert "Planned anew" not in words(last_run_at=None)
-    assert "Planned anew" in words(last_run_at=None, next_source=Source.MANUAL)
+    assert "Calculated now" not in words(last_run_at=None)
+    assert "Calculated now" in words(last_run_at=None, next_source=Source.MANUAL)
 
 
 def test_a_cron_line_is_told_with_its_zone() -> None:
-    assert "the cron line 0 9 * * * in Europe/Berlin" in words(baseline=Cron("0 9 * * *", "Europe/Berlin"))
+    assert "cron expression 0 9 * * * (Europe/Berlin)" in words(baseline=Cron("0 9 * * *", "Europe/Berlin"))
 
 
 @pytest.mark.parametrize(
@@ -158,18 +159,25 @@ def test_spans_are_said_as_people_say_them(length: timedelta, said: str) -> None
 @pytest.mark.parametrize(
     ("deaths", "alone", "told"),
     [
-        (1, 0, "died 1 time while it ran. It is started again beside few other suspects, until it ends."),
-        (2, 0, "died 2 times while it ran. It is started again beside no other suspect, until it ends."),
-        (3, 2, "died 3 times while it ran, 2 times alone. It is started again with nothing else in its"),
+        (1, 0, "died 1 time during a run. Until a run completes, it runs together with only a few other"),
+        (2, 0, "died 2 times during a run. Until a run completes, it runs together with no other suspect."),
+        (3, 2, "died 3 times during a run, 2 times alone. Until a run completes, it runs alone in its"),
     ],
 )
 def test_a_suspect_is_told_with_how_it_is_tried(deaths: int, alone: int, told: str) -> None:
     found = words(abandoned_count=deaths, abandoned_alone_count=alone)
-    assert f"It is a suspect: its process {told}" in found
+    assert f"Suspect: its worker process {told}" in found
 
 
 def test_what_was_given_up_is_told_with_its_reason_and_without_a_moment() -> None:
     given_up = {"paused_until": FOREVER, "next_run_at": FOREVER, "pause_origin": OWN_ORIGIN}
     assert words(**given_up, pause_reason="it died; resume it", abandoned_count=3) == (
-        "Traffic is paused for good: it died; resume it. Its baseline is every minute. No hint is active."
+        "Traffic is paused until resumed: it died; resume it. Baseline: every minute. No active hints."
+    )
+
+
+def test_a_pause_without_an_end_is_told_as_until_resumed() -> None:
+    paused = {"paused_until": FOREVER, "next_run_at": FOREVER, "next_source": Source.PAUSED}
+    assert words(**paused, pause_origin="cli").startswith(
+        "Traffic is paused until resumed. No runs start: paused until resumed (person: command line)."
     )

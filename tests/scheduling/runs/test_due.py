@@ -33,9 +33,9 @@ DUE = {"next_run_at": NOW}
     [
         ({"archived": True, "enabled": False}, "archived"),
         ({"enabled": False}, "disabled"),
-        ({"job_active": False}, "its job is not active"),
+        ({"job_active": False}, "its job is paused"),
         ({"paused_until": at(1)}, f"paused until {iso(at(1))}"),
-        ({"quota_opens_at": at(1)}, f"its quota opens at {iso(at(1))}"),
+        ({"quota_opens_at": at(1)}, f"quota used up until {iso(at(1))}"),
     ],
 )
 def test_a_closed_gate_says_what_it_is_and_keeps_an_endpoint_from_being_due(

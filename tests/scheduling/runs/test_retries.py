@@ -1,5 +1,6 @@
 """A slot that is not over: retries, quota, lost workers, claims given back."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -120,9 +121,26 @@ def test_the_slot_of_a_lost_or_stopped_run_stays_due_but_not_before_the_guard(st
     assert guarded.endpoint.next_run_at == at(HOUR)
 
 
-def test_a_claim_that_was_lost_before_it_started_is_due_at_its_own_moment() -> None:
+@pytest.mark.parametrize(("now", "kept"), [(NOW, None), (at(SECOND), OpenSlot(at(SECOND), 1))])
+def test_a_claim_that_was_lost_before_it_started_keeps_its_moment(
+    now: datetime, kept: OpenSlot | None
+) -> None:
+    planned = an_endpoint(baseline=Once(at(SECOND)), next_run_at=at(SECOND), next_source=Source.BASELINE_ONCE)
+    after = ended(claimed(planned), RunStatus.ABANDONED, now=now)
+    assert (after.endpoint.next_run_at, after.endpoint.next_source) == (at(SECOND), Source.BASELINE_ONCE)
+    assert (after.endpoint.open_slot, after.run.verdict) == (kept, False)
+
+
+def test_a_retry_that_was_lost_before_it_started_is_due_at_its_own_moment() -> None:
+    waiting = an_endpoint(next_run_at=at(SECOND), open_slot=OpenSlot(NOW, 1), next_source=Source.RETRY)
+    after = ended(claimed(waiting), RunStatus.ABANDONED, now=at(MINUTE)).endpoint
+    assert (after.next_run_at, after.open_slot) == (at(SECOND), OpenSlot(NOW, 2))
+
+
+def test_a_claim_that_was_moved_and_lost_before_it_started_is_due_at_its_own_moment() -> None:
     ahead = claimed(an_endpoint(next_run_at=at(SECOND), guard=Guard(HOUR), last_run_at=at(SECOND - HOUR)))
-    after = ended(ahead, RunStatus.ABANDONED, now=at(MINUTE)).endpoint
+    moved = evolve(ahead.endpoint, next_run_at=at(HOUR))
+    after = settled(moved, ahead, Outcome(RunStatus.ABANDONED), now=at(MINUTE)).endpoint
     assert (after.next_run_at, after.open_slot) == (at(SECOND), OpenSlot(at(SECOND), 1))
 
 

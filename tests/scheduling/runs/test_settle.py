@@ -23,13 +23,14 @@ from tests.scheduling.scheduling_fixtures import (
 )
 
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
-from cadenza.domain.scheduling.settle import FOREVER, settle, unplannable
+from cadenza.domain.scheduling.settle import settle, unplannable
 from cadenza.domain.scheduling.steer import take_interval_hint
 from cadenza.domain.validation import milliseconds
 

@@ -4,9 +4,9 @@ import pytest
 from tests.scheduling.scheduling_fixtures import MINUTE, NOW, Worker, an_endpoint
 
 from cadenza.domain.scheduling.abandon import Trial, function_of, is_suspect, requirement_of, trial_of
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import ProcessDeath, RunStatus
-from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.domain.scheduling.steer import reset_failures
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 
@@ -28,7 +28,7 @@ def test_what_dies_alone_three_times_in_a_row_is_paused_and_says_so() -> None:
     for _ in range(3):
         assert not worker.endpoint.paused(worker.now)
         worker.run(RunStatus.ABANDONED, MINUTE, death=ALONE)
-    words = "its process died 3 times while it ran alone; resume it when that is mended"
+    words = "its process died 3 times while it ran alone; resume it when that is fixed"
     assert worker.endpoint.pause_reason == words
     assert worker.endpoint.paused_until == worker.endpoint.next_run_at == FOREVER
     assert (worker.endpoint.next_source, worker.endpoint.open_slot) == (Source.PAUSED, None)

@@ -81,7 +81,7 @@ async def test_an_interval_hint_on_what_runs_once_is_refused() -> None:
 async def test_what_is_not_yours_is_not_there(tool: str, key: EndpointKey) -> None:
     fixture = WorkerFixture()
     endpoint = await fixture.add()
-    with pytest.raises(NotFound, match=f"no endpoint {key.id}"):
+    with pytest.raises(NotFound, match=f"Endpoint {key.id}"):
         await call_tool(fixture.steering.tools(key, origin="test"), tool, VALID[tool])
     assert await everything(fixture) == (endpoint, [], [])
     assert await fixture.store.port.runs.hints(key) == []

@@ -32,14 +32,14 @@ async def test_a_model_does_not_resume_a_job_that_a_person_paused(
     assert (paused["active"], paused["pause_origin"], paused["note"]) == (False, PERSON, None)
     arguments = JOB | ({"active": True, "name": "Shop"} if call == "update_job" else {})
     answer = await ask(shop, call, MODEL, **arguments)
-    because = "a pause of the job (person: key ab12) is in force until it is resumed"
+    because = "a pause of the job (person: key ab12) is in force until resumed"
     assert (answer["active"], answer["note"]) == (False, f"Not applied, because {because}.")
     assert answer["name"] == arguments.get("name", "job"), "what has no rank is changed all the same"
     (line,) = (await ask(shop, "list_hints", PERSON, endpoint_id="traffic"))["items"]
     assert (line["kind"], line["origin"], line["by"]) == ("resume", MODEL, "LLM: key cd34")
     assert line["not_applied"] == because
     why = (await ask(shop, "explain_endpoint", PERSON, endpoint_id="traffic"))["answer"]
-    assert "its job is not active (person: key ab12)" in why
+    assert "its job is paused (person: key ab12)" in why
     assert f"(LLM: key cd34), was not applied, because {because}." in why
     assert (await ask(shop, "resume_job", PERSON, **JOB))["active"] is True
     why = (await ask(shop, "explain_endpoint", PERSON, endpoint_id="traffic"))["answer"]
@@ -58,7 +58,7 @@ async def test_a_model_does_not_pause_a_job_with_a_persons_fresh_hint(
     assert answer["active"] is True
     assert "hint (person: key ab12) is in force until" in answer["note"]
     why = (await ask(shop, "explain_endpoint", PERSON, endpoint_id="traffic"))["answer"]
-    assert "A pause without an end, asked for" in why
+    assert "A pause until resumed, requested" in why
     assert (await ask(shop, "pause_job", PERSON, **JOB))["active"] is False
 
 
@@ -84,6 +84,6 @@ async def test_an_empty_job_has_the_same_rule(app: ApplicationFixture) -> None:
 async def test_a_file_of_a_lower_rank_does_not_switch_a_job(shop: ApplicationFixture) -> None:
     await ask(shop, "pause_job", PERSON, **JOB)
     file = {"version": 1, "jobs": [{"id": "job", "name": "job", "active": True}]}
-    with pytest.raises(Conflict, match="cannot be switched, because a pause of the job"):
+    with pytest.raises(Conflict, match="cannot be paused or resumed, because a pause of the job"):
         await ask(shop, "apply_config", MODEL, **file)
     assert (await ask(shop, "get_job", PERSON, **JOB))["active"] is False

@@ -40,7 +40,7 @@ async def shop(app: ApplicationFixture) -> ApplicationFixture:
 
 
 BEYOND: dict[str, tuple[dict[str, Any], str]] = {
-    "off": ({"enabled": False}, "a model disables no endpoint"),
+    "off": ({"enabled": False}, "models may not disable an endpoint"),
     "planning": ({"planning": {"max_pause_minutes": A_YEAR_IN_MINUTES}}, "who may steer"),
     "guard": ({"guard": {"min_interval_ms": A_YEAR_MS}}, "the guard"),
 }
@@ -55,7 +55,7 @@ async def test_a_model_changes_no_switch_and_no_bound(shop: ApplicationFixture, 
     assert answer["name"] == "Traffic", "what it may change is changed all the same"
     (field,) = changes
     assert answer[field] == before[field]
-    with pytest.raises(Conflict, match=f"traffic cannot be changed so, because .*{because}"):
+    with pytest.raises(Conflict, match=f"traffic cannot be changed like this, because .*{because}"):
         await ask(shop, "apply_config", MODEL, **file_of(**changes))
     assert (await ask(shop, "update_endpoint", endpoint_id="traffic", **changes))["note"] is None
     assert (await shown(shop))[field] != before[field]
@@ -65,10 +65,10 @@ async def test_a_switch_that_was_not_turned_is_recorded_and_told(shop: Applicati
     await ask(shop, "update_endpoint", MODEL, endpoint_id="traffic", enabled=False)
     (line,) = (await ask(shop, "list_hints", endpoint_id="traffic"))["items"]
     assert (line["kind"], line["origin"]) == ("pause", MODEL)
-    assert line["not_applied"] == "a model disables no endpoint"
+    assert line["not_applied"] == "models may not disable an endpoint"
     why = (await ask(shop, "explain_endpoint", endpoint_id="traffic"))["answer"]
-    assert "A pause without an end" in why
-    assert "was not applied, because a model disables no endpoint." in why
+    assert "A pause until resumed" in why
+    assert "was not applied, because models may not disable an endpoint." in why
 
 
 async def test_a_model_cannot_widen_the_bound_of_its_own_pauses(shop: ApplicationFixture) -> None:
@@ -76,7 +76,7 @@ async def test_a_model_cannot_widen_the_bound_of_its_own_pauses(shop: Applicatio
     await ask(shop, "update_endpoint", MODEL, endpoint_id="traffic", planning=wider)
     until = iso(shop.clock.now() + timedelta(days=300))
     answer = await ask(shop, "pause_until", MODEL, endpoint_id="traffic", untilIso=until)
-    assert "models and learning may put a run off by" in answer["note"]
+    assert "models and the learning planner may delay a run by" in answer["note"]
     assert (await shown(shop))["paused_until"] is None
 
 
@@ -85,7 +85,7 @@ async def test_a_model_moves_no_endpoint_into_a_job_that_is_off(shop: Applicatio
         await ask(shop, "create_job", MODEL, id="off", name="off", active=False)
     await ask(shop, "create_job", id="off", name="off", active=False)
     answer = await ask(shop, "update_endpoint", MODEL, endpoint_id="traffic", job_id="off")
-    because = "a model moves no endpoint into a job that is not active"
+    because = "models may not move an endpoint into a paused job"
     assert (answer["job_id"], answer["note"]) == ("job", f"Not applied, because {because}.")
     moving = file_of()
     moving["jobs"][0]["id"] = "off"

@@ -201,8 +201,8 @@ def test_run_now_is_due_at_once_or_when_the_guard_allows(endpoint: Endpoint) -> 
         ({"enabled": False}, "disabled"),
         ({"archived": True}, "archived"),
         ({"paused_until": at(1)}, "paused until"),
-        ({"quota_opens_at": at(1)}, "quota opens at"),
-        ({"job_active": False}, "job is not active"),
+        ({"quota_opens_at": at(1)}, "quota used up until"),
+        ({"job_active": False}, "its job is paused"),
     ],
 )
 def test_run_now_is_refused_with_the_gate_that_is_closed(standing: dict[str, Any], reason: str) -> None:

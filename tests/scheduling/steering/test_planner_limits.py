@@ -54,7 +54,8 @@ def test_a_model_pauses_for_as_long_as_the_owner_allows_and_no_longer(origin: st
     assert not refused.applied
     assert refused.endpoint == watched()
     assert refused.note == (
-        "Not applied, because models and learning may put a run off by 4 hours (planning.max_pause_minutes),"
+        "Not applied, because models and the learning planner may delay a run by at most 4 hours"
+        " (planning.max_pause_minutes),"
         f" and it has to run by {iso(latest)}."
     )
     longer = watched(planning=Planning(llm=True, max_pause_minutes=2 * 24 * 60))
@@ -140,6 +141,9 @@ def test_explain_tells_of_it_while_it_holds() -> None:
         return " ".join(explain(of, now=NOW, cron=CRON, history=[refused]).sentences)
 
     assert f"A pause until {iso(NOW + DAY)}" in sentences(endpoint)
-    assert "was not applied, because models and learning may put a run off by 4 hours" in sentences(endpoint)
+    assert (
+        "was not applied, because models and the learning planner may delay a run by at most 4 hours"
+        in sentences(endpoint)
+    )
     allowed = evolve(endpoint, planning=replace(endpoint.planning, max_pause_minutes=48 * 60))
     assert "was not applied" not in sentences(allowed)

@@ -154,7 +154,7 @@ def test_an_explanation_tells_what_was_not_applied_while_that_is_so() -> None:
     history = [steer(hinted, kind, "rule:surge").record for kind in HintKind]
     records = [one for one in history if one is not None]
     told = " ".join(explain(hinted, now=NOW, cron=CRON, history=records).sentences)
-    asked = "asked for at 2025-01-01T00:00:00Z (rule: surge), was not applied, because an interval hint"
+    asked = "requested at 2025-01-01T00:00:00Z (rule: surge), was not applied, because an interval hint"
     assert f"A run every 5 seconds, {asked} (person: dashboard) is in force until" in told
     assert f"A pause until 2025-01-01T02:00:00Z, {asked}" in told
     assert told.count("was not applied") == 3
@@ -191,7 +191,7 @@ def test_a_due_moment_is_not_credited_to_a_hint_that_came_after_it() -> None:
     written = steer(an_endpoint(), HintKind.INTERVAL, "dashboard").record
     assert written is not None
     answer = explain(due, now=NOW, cron=CRON, history=[written]).sentences[0]
-    assert "an interval hint before the present one sets its pace" in answer
+    assert "set by an interval hint that was replaced since" in answer
     earlier = written._replace(written_at=NOW - HOUR)
     answer = explain(due, now=NOW, cron=CRON, history=[earlier]).sentences[0]
-    assert "an interval hint (person: dashboard) sets its pace" in answer
+    assert "set by an interval hint (person: dashboard)" in answer

@@ -131,7 +131,7 @@ def test_what_runs_once_takes_no_interval_hint_and_stays_as_it_is(
 ) -> None:
     before = replace(endpoint)
     with pytest.raises(
-        InvalidRequest, match=r"^An endpoint that runs once takes no interval hint\.$"
+        InvalidRequest, match=r"^An endpoint that runs once cannot have an interval hint\.$"
     ) as refusal:
         with_interval(endpoint, hint)
     assert refusal.value.field == "intervalMs"

@@ -161,7 +161,7 @@ async def test_who_may_only_read_steers_nothing(app_with_endpoint: ApplicationFi
 async def test_another_tenants_endpoint_is_not_there(
     app_with_endpoint: ApplicationFixture, tool: str, words: dict[str, Any]
 ) -> None:
-    with pytest.raises(NotFound, match=r"There is no endpoint traffic\."):
+    with pytest.raises(NotFound, match=r"Endpoint traffic not found\."):
         await app_with_endpoint.ask(tool, by="other", **THE_SAME, **words)
 
 

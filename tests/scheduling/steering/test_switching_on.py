@@ -197,7 +197,7 @@ async def test_a_model_enables_no_endpoint(shop: ApplicationFixture) -> None:
     await shop.endpoint()
     await ask(shop, "update_endpoint", endpoint_id="traffic", enabled=False)
     answer = await ask(shop, "update_endpoint", MODEL, endpoint_id="traffic", enabled=True, name="Traffic")
-    because = "a model enables no endpoint that is disabled"
+    because = "models may not enable a disabled endpoint"
     assert (answer["enabled"], answer["note"]) == (False, f"Not applied, because {because}.")
     assert answer["name"] == "Traffic", "what switches nothing on is changed all the same"
     (line,) = (await ask(shop, "list_hints", endpoint_id="traffic"))["items"]
@@ -214,7 +214,7 @@ async def test_a_model_moves_no_endpoint_out_of_a_paused_job(shop: ApplicationFi
     await shop.endpoint()
     await ask(shop, "pause_job", job_id="job")
     answer = await ask(shop, "update_endpoint", MODEL, endpoint_id="traffic", job_id="on")
-    because = "a model moves no endpoint out of a job that is not active"
+    because = "models may not move an endpoint out of a paused job"
     assert (answer["job_id"], answer["note"]) == ("job", f"Not applied, because {because}.")
     await ask(shop, "resume_job", job_id="job")
     moved = await ask(shop, "update_endpoint", MODEL, endpoint_id="traffic", job_id="on")
@@ -224,11 +224,11 @@ async def test_a_model_moves_no_endpoint_out_of_a_paused_job(shop: ApplicationFi
 async def test_a_file_of_a_model_switches_no_endpoint_on(shop: ApplicationFixture) -> None:
     await shop.endpoint(job_id="on")
     await ask(shop, "pause_job", job_id="on")
-    with pytest.raises(Conflict, match="traffic cannot be changed so, because a model moves no endpoint"):
+    with pytest.raises(Conflict, match="because models may not move an endpoint"):
         await ask(shop, "apply_config", MODEL, **file_of(name="Traffic"))
     await ask(shop, "resume_job", job_id="on")
     await ask(shop, "update_endpoint", endpoint_id="traffic", enabled=False)
-    with pytest.raises(Conflict, match="traffic cannot be changed so, because a model enables no endpoint"):
+    with pytest.raises(Conflict, match="because models may not enable a disabled endpoint"):
         await ask(shop, "apply_config", MODEL, **file_of(enabled=True))
     assert (await ask(shop, "get_endpoint", endpoint_id="traffic"))["job_id"] == "on"
     await ask(shop, "apply_config", **file_of(enabled=True))

@@ -14,7 +14,7 @@ from cadenza.testing.clock import NEW_YEAR
 GRACE = 5_000
 LEASE = 30_000
 CALLS = ["claim_due", "start", "next_due", "finalize", "renew", "sweep", "check"]
-LEFT = "a call did not return in time; what it holds is left to the sweeper"
+LEFT = "a call did not return in time; its runs are left to the sweeper"
 
 
 def port(fixture: WorkerFixture, call: str) -> CallRecorder:

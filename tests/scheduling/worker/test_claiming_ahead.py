@@ -27,7 +27,7 @@ GATES: dict[str, tuple[dict[str, Any], str]] = {
     "archived": ({"archived": True}, "archived"),
     "moved later": ({"next_run_at": LATER}, "moved to 2025-01-01T00:03:00Z"),
     "finished": ({"next_run_at": None}, "finished"),
-    "over its quota": ({"quota_opens_at": LATER}, "its quota opens at 2025-01-01T00:03:00Z"),
+    "over its quota": ({"quota_opens_at": LATER}, "quota used up until 2025-01-01T00:03:00Z"),
 }
 
 
@@ -117,7 +117,7 @@ async def test_what_waits_is_cancelled_when_its_job_is_switched_off() -> None:
         catalog = fixture.store.port.catalog
         await catalog.amend_job("default", "default", lambda job: replace(job, active=False))
         await fixture.clock.advance(0)
-        assert (await fixture.only_run()).reason == "its job is not active"
+        assert (await fixture.only_run()).reason == "its job is paused"
 
 
 async def test_a_pause_reaches_what_waits_at_once_and_the_run_is_told_when_it_is_over() -> None:

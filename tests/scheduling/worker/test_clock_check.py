@@ -95,6 +95,22 @@ async def test_leases_are_not_judged_right_after_the_clock_was_set_forward() -> 
     assert [line.facts["step_ms"] for line in log.lines] == [LEASE_MS]
 
 
+async def test_leases_are_not_judged_when_the_clock_was_set_back_and_forward_between_two_looks() -> None:
+    clock = FakeClock()
+    check = ClockCheck(
+        store=MemoryStore(FakeIds()).endpoints,
+        clock=clock,
+        log=FakeLog(),
+        lease_ms=LEASE_MS,
+        stopwatch=ClockStopwatch(FakeClock()),
+    )
+    clock.jump(-LEASE_MS)
+    check.lease_now()  # A lease is counted from it.
+    clock.jump(LEASE_MS)
+    assert not await check.look()
+    assert await check.look()
+
+
 class TimedStore:
     """A store whose clock is another one's, and which answers after a while."""
 

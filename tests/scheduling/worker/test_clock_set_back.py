@@ -15,7 +15,7 @@ from tests.scheduling.worker.worker_fixtures import WorkerFixture
 from cadenza.adapters.clock import SystemClock, SystemStopwatch
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.adapters.stores.memory.endpoints import MemoryEndpoints
+from cadenza.adapters.stores.memory.scheduling.endpoints import MemoryEndpoints
 from cadenza.adapters.stores.postgres.endpoints import PostgresEndpoints
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
@@ -149,6 +149,24 @@ async def test_nothing_is_planned_anew_by_a_clock_that_differs_from_the_database
     before = (await fixture.endpoint()).next_run_at
     await watch.plan_anew(HOUR)
     assert ((await fixture.endpoint()).next_run_at != before) is bool(moved)
+
+
+@pytest.mark.parametrize("minutes", [-1, 60])
+async def test_a_sweep_that_waits_takes_no_lease_that_protects_when_its_turn_comes(
+    store: Any, minutes: int
+) -> None:
+    fixture = WorkerFixture(store=store, lease_ms=30_000)
+    await fixture.add()
+    (claim,) = await fixture.claim(1)
+    fixture.clock.jump(0 if minutes > 0 else 30_001)
+
+    async def set_clock() -> None:
+        fixture.clock.jump(minutes * 60_000)
+
+    fixture.store.before["sweep"] = once(set_clock)
+    assert await fixture.sweeper.sweep() == []
+    assert (await fixture.only_run()).id == claim.run_id
+    assert (await fixture.only_run()).status is None
 
 
 async def test_what_ran_while_a_step_was_worked_on_is_not_planned_again() -> None:

@@ -192,7 +192,7 @@ async def test_the_line_of_a_failed_run_says_how_it_failed() -> None:
     fixture.dispatcher.on("endpoint", stumble)
     await fixture.tick()
     run = await fixture.only_run()
-    for event, level in (("run", "debug"), ("an endpoint has begun to fail", "warning")):
+    for event, level in (("run", "debug"), ("an endpoint started to fail", "warning")):
         (line,) = [line for line in fixture.log.lines if line.event == event]
         assert line.level == level
         assert line.facts["error"] == "ValueError: no luck"
@@ -285,8 +285,8 @@ async def test_a_failure_is_told_when_it_begins_and_when_it_is_over() -> None:
         fixture.clock.jump(MINUTE)
     fixture.dispatcher.succeeds("endpoint")
     await fixture.tick()
-    assert fixture.log.events("warning") == ["an endpoint has begun to fail"]
-    assert fixture.log.events("info") == ["an endpoint is well again"]
+    assert fixture.log.events("warning") == ["an endpoint started to fail"]
+    assert fixture.log.events("info") == ["an endpoint recovered"]
     began, over = [line.facts for line in fixture.log.lines if line.level in ("warning", "info")]
     assert (began["error"], over["failures"]) == ("no route", 3)
     for facts in (began, over):
@@ -319,7 +319,7 @@ async def test_an_endpoint_that_is_given_up_is_a_warning_with_the_reason() -> No
         assert "run_ids" in line.facts or None not in ids_of(line.facts), line
     assert (
         fixture.log.lines[-1].facts["reason"]
-        == "its process died 3 times while it ran alone; resume it when that is mended"
+        == "its process died 3 times while it ran alone; resume it when that is fixed"
     )
 
 

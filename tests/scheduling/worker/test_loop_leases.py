@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from tests.scheduling.worker.worker_fixtures import MINUTE, ConcurrencyCounter, 
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import Claim, RunStatus
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.worker.execute import Executor
 from cadenza.ports.access import QuotaAnswer, QuotaRequest
+from cadenza.testing import FakeClock
 
 LEASE = 3_000
 
@@ -158,7 +161,7 @@ async def test_an_endpoint_whose_workers_keep_dying_is_paused_after_three_times(
         await fixture.sweeper.sweep()
     paused = (await fixture.endpoint()).pause_reason
     assert paused == (
-        "its process died 3 times while it ran alone; resume it when that is mended" if times == 3 else None
+        "its process died 3 times while it ran alone; resume it when that is fixed" if times == 3 else None
     )
 
 
@@ -193,6 +196,59 @@ async def test_a_run_whose_lease_ran_out_unrenewed_is_stopped_before_another_wor
     async with RunningWorker(fixture), RunningWorker(other):
         await fixture.clock.advance(10_000)
         assert counter.most == 1
+
+
+def moments_of_cuts(fixture: WorkerFixture) -> list[datetime]:
+    """From now on runs take half a minute; the moments at which they are cut short."""
+    cut: list[datetime] = []
+
+    async def slowly(_: Claim) -> Any:
+        try:
+            await fixture.clock.sleep(30_000)
+        except asyncio.CancelledError:
+            cut.append(fixture.clock.now())
+            raise
+
+    fixture.dispatcher.on("endpoint", slowly)
+    return cut
+
+
+@pytest.mark.parametrize("in_ms", [0, 130, 250, 499])
+async def test_a_run_is_stopped_a_sixth_of_its_lease_before_it_ends(in_ms: int) -> None:
+    fixture = on_manual_clock(lease_ms=LEASE)
+    await fixture.add(in_ms=in_ms)
+    cut, last = moments_of_cuts(fixture), fixture.at(in_ms + LEASE * 5 / 6)
+    fixture.store.fail("renew", Unavailable("The store is away."))
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(LEASE * 2 / 3)
+        assert cut == []
+        await fixture.clock.advance(LEASE)
+        assert last - milliseconds(LEASE / 12) <= cut[0] <= last
+
+
+class ClockThatIsSet(FakeClock):
+    """A clock that a test sets while sleepers go on sleeping."""
+
+    offset = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.offset
+
+
+async def test_a_run_is_stopped_by_the_earlier_lease_that_a_clock_set_back_gave_it() -> None:
+    clock = ClockThatIsSet(manual=True)
+    fixture = WorkerFixture(clock=clock, lease_ms=LEASE)
+    await fixture.add()
+    cut = moments_of_cuts(fixture)
+    fixture.store.after["renew"] = asyncio.Event().wait
+    async with RunningWorker(fixture):
+        clock.offset = -timedelta(minutes=1)
+        await clock.advance(LEASE / 3)
+        lease = (await fixture.endpoint()).lease
+        assert lease is not None
+        assert lease.until == fixture.at(LEASE)
+        await clock.advance(LEASE)
+        assert cut[0] < lease.until
 
 
 class Freezing:
@@ -237,15 +293,18 @@ async def test_a_worker_that_was_frozen_beyond_its_lease_dispatches_nothing_of_i
         assert "leases ran out before their runs could start" in fixture.log.events("warning")
 
 
-async def test_a_lease_that_holds_by_both_clocks_is_dispatched() -> None:
+@pytest.mark.parametrize(("part", "dispatched"), [(3 / 4, ["endpoint"]), (5 / 6, [])])
+async def test_a_claim_is_dispatched_while_its_lease_protects_for_another_sixth(
+    part: float, dispatched: list[str]
+) -> None:
     fixture, stopwatch = on_manual_clock(lease_ms=LEASE), Monotonic()
     await fixture.add(in_ms=100)
 
     def freeze() -> None:
-        fixture.clock.jump(LEASE - 1)
-        stopwatch.ms += LEASE - 1
+        fixture.clock.jump(LEASE * part)
+        stopwatch.ms += LEASE * part
 
     executor = Executor(dispatcher=fixture.dispatcher, quota=Freezing(freeze), clock=fixture.clock)
     async with RunningWorker(fixture, executor=executor, stopwatch=stopwatch):
         await fixture.clock.advance(100)
-        assert fixture.dispatcher.names() == ["endpoint"]
+        assert fixture.dispatcher.names() == dispatched

@@ -142,7 +142,7 @@ async def test_a_claim_that_was_lost_while_the_quota_was_asked_is_not_dispatched
         await ahead.sweeper.sweep()
         assert len(await ahead.claim(1)) == 1
         await fixture.clock.advance(2_500)
-        assert "leases were lost; their runs are stopped" in fixture.log.events("warning")
+        assert "leases were lost; their runs are cancelled" in fixture.log.events("warning")
         assert fixture.dispatcher.executed == []
 
 

@@ -9,8 +9,8 @@ from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.ports.telemetry import ENDPOINT_PAUSED, ENDPOINT_SUSPECTED
 
 LEASE = 3_000

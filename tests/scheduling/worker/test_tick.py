@@ -12,9 +12,9 @@ from tests.scheduling.worker.worker_fixtures import MINUTE, SUCCESS, Concurrency
 from cadenza.domain.access.places import places_for
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.policy import Misfire, Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.testing.fakes import EmittedEvent
 
 GRACE = 60_000

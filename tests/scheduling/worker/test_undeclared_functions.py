@@ -64,7 +64,7 @@ async def test_a_program_that_comes_back_brings_its_functions_back() -> None:
     async with RunningWorker(fixture, functions=declarations(fixture, "check")):
         await fixture.clock.advance(2 * MINUTE)
     assert moments
-    assert "endpoints came back: their function is declared again" in fixture.log.events("info")
+    assert "endpoints are active again: their function is declared" in fixture.log.events("info")
 
 
 async def test_nothing_is_retired_where_that_is_switched_off() -> None:
@@ -78,10 +78,11 @@ async def test_nothing_is_retired_where_that_is_switched_off() -> None:
 def test_what_is_retired_says_so_and_cannot_be_run() -> None:
     answer = explain(RETIRED, now=NEW_YEAR, cron=CRON)
     assert answer.sentences[0] == (
-        "endpoint runs no more: no program declares its function; it comes back with the first one that does."
+        "endpoint has no next run: no running program declares its function;"
+        " it is active again when one does."
     )
-    assert answer.gate == "retired, because no program declares its function"
-    with pytest.raises(Conflict, match=r"cannot run now .retired, because no program declares its function"):
+    assert answer.gate == "retired: no running program declares its function"
+    with pytest.raises(Conflict, match=r"cannot run now .retired: no running program declares its function"):
         run_now(RETIRED, now=NEW_YEAR)
 
 

@@ -3,13 +3,14 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.snapshot import Rows
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Store
@@ -38,6 +39,10 @@ class SimulatedDatabase(Protocol):
         """The store of a new process."""
         ...
 
+    def connect_checks(self, ids: Ids) -> Store:
+        """The store of the checks, which read what is committed now."""
+        ...
+
     def close(self) -> None:
         """Forget everything."""
         ...
@@ -55,6 +60,8 @@ class MemoryDatabase:
         """The one store: processes have caches of their own only in front of it."""
         del ids
         return self._store
+
+    connect_checks = connect
 
     def close(self) -> None:
         """Nothing."""
@@ -79,6 +86,20 @@ class InlineSqliteFile(SqliteFile):
         self._writer = self._reader = InlineThread()  # type: ignore[assignment]
 
 
+class UnrememberedSqliteFile(InlineSqliteFile):
+    """A file that is read anew each time.
+
+    The product shares what it reads by key within an iteration of the event loop, in which the checks
+    look before and after a commit of another store.
+    """
+
+    async def read_by_key(
+        self, statement: str, values: Sequence[Any], decode: Callable[[Rows], Answer]
+    ) -> Answer:
+        """What is made of the rows as they are."""
+        return await self.read(lambda file: decode(file.execute(statement, values).fetchall()))
+
+
 class SqliteDatabase:
     """One file, and a store of its own for each process."""
 
@@ -94,15 +115,21 @@ class SqliteDatabase:
 
     def connect(self, ids: Ids) -> Store:
         """A store on the file."""
-        file = InlineSqliteFile(self._path)
-        self._files.append(file)
-        return SqliteStore(file, ids)
+        return self._store(InlineSqliteFile(self._path), ids)
+
+    def connect_checks(self, ids: Ids) -> Store:
+        """A store on the file that remembers nothing."""
+        return self._store(UnrememberedSqliteFile(self._path), ids)
 
     def close(self) -> None:
         """Delete the file."""
         for file in self._files:
             complete(file.close())
         shutil.rmtree(self._folder)
+
+    def _store(self, file: InlineSqliteFile, ids: Ids) -> Store:
+        self._files.append(file)
+        return SqliteStore(file, ids)
 
     @classmethod
     def _migrated(cls) -> Path:

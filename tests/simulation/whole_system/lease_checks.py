@@ -9,12 +9,13 @@ from tests.simulation.whole_system.databases import complete
 from tests.simulation.whole_system.plan_checks import plan_violation
 from tests.simulation.whole_system.simulated_world import SimulatedWorld
 
+from cadenza.domain.agents.schedule_firing import FAILED
 from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.domain.scheduling.due import Start, closed_gate
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.hint import INTERVAL, ONE_SHOT, rank_of
 from cadenza.domain.scheduling.run import Claim, Run, RunStatus
-from cadenza.domain.scheduling.settle import FAILED, given_up
+from cadenza.domain.scheduling.settle import given_up
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 
 ReadEndpoint = Callable[[EndpointKey], Endpoint | None]
@@ -46,7 +47,7 @@ class LeaseChecks:
         self._until: dict[EndpointKey, datetime] = {}
         self._tokens: dict[EndpointKey, str] = {}
         self._shared_until: dict[str, datetime] = {}
-        """The end of each lease, by its token, as it was written last."""
+        """The end of each lease, by its token, as it was written last; also for a run that is settled."""
         self.closed: dict[str, Run] = {}
         """Each run as it was closed."""
         self.set_back_before: dict[str, int] = {}
@@ -114,10 +115,11 @@ class LeaseChecks:
         renewed: set[str] = call.run()
         claims, until = call.arguments
         for claim in claims:
+            self._shared_until[claim.token] = until
             if claim.run_id in renewed:
                 if not self.holds(claim):
                     self._wrong(call, claim.key, "has a lease renewed that was lost")
-                self._until[claim.key] = self._shared_until[claim.token] = until
+                self._until[claim.key] = until
         return renewed
 
     def _finalize(self, call: StoreCall) -> Any:
@@ -142,12 +144,12 @@ class LeaseChecks:
 
     def _sweep(self, call: StoreCall) -> Any:
         before = {key: self._read(key) for key in list(self.leases)}
-        settled = call.run()
+        now, settled = call.named["now"](), call.run()
         for one in settled:
             key, run = EndpointKey(one.run.tenant_id, one.run.endpoint_id), one.run
             if self.leases.get(key) != run.id:
                 self._wrong(call, key, f"has run {run.id} swept, which has no lease")
-            elif self._protected_until(key) > call.named["now"]:
+            elif self._protected_until(key) > now:
                 self._wrong(call, key, f"has run {run.id} swept, whose lease protects")
             self._close(call, run, before.get(key))
         return settled

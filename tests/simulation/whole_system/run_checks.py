@@ -72,6 +72,12 @@ def _unended(endpoint: Endpoint, runs: Sequence[Run], now: datetime) -> Iterator
         yield f"it is due since {due}, and nobody runs it"
 
 
+def _never_due(run: Run) -> bool:
+    """Whether a claim was given back, or lost ahead of its moment; its slot may have been moved since."""
+    lost_ahead = run.started_at is None and run.finished_at is not None and run.finished_at < run.slot
+    return run.status is RunStatus.CANCELLED or (run.status is RunStatus.ABANDONED and lost_ahead)
+
+
 def _slot(
     endpoint: Endpoint, slot: datetime, attempts: Sequence[Run], dispatched: Counter[str]
 ) -> Iterator[str]:
@@ -81,7 +87,7 @@ def _slot(
         or (endpoint.open_slot is not None and endpoint.open_slot.slot == slot)
         or endpoint.next_run_at == slot
     )
-    given_back = all(run.status is RunStatus.CANCELLED and not dispatched[run.id] for run in attempts)
+    given_back = all(_never_due(run) and not dispatched[run.id] for run in attempts)
     told = [(run.status.value if run.status else "open", run.attempt, run.verdict) for run in attempts]
     if verdicts != 1 and not (verdicts == 0 and (is_open or given_back)):
         yield f"it has {verdicts} verdicts: {told}"

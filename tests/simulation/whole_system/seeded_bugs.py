@@ -11,7 +11,10 @@ from tests.simulation.whole_system.fault_plan import Fault
 from tests.simulation.whole_system.seeded_bug import SeededBug
 
 from cadenza.adapters.access import quota
-from cadenza.adapters.stores.memory import access, conversations, endpoints, tables
+from cadenza.adapters.stores.memory import tables
+from cadenza.adapters.stores.memory.access import keys_tenants
+from cadenza.adapters.stores.memory.agents import conversations
+from cadenza.adapters.stores.memory.scheduling import endpoints
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling import abandon, due, hint, settle
@@ -89,7 +92,7 @@ def _reply_kept_after_the_action(patch: MonkeyPatch) -> None:
     ) -> Any:
         await answer()
 
-    patch.setattr(access.MemoryReplies, "keep_reply", keep_reply)
+    patch.setattr(keys_tenants.MemoryReplies, "keep_reply", keep_reply)
 
 
 def _action_and_reply_are_two_commits(patch: MonkeyPatch) -> None:
@@ -97,14 +100,14 @@ def _action_and_reply_are_two_commits(patch: MonkeyPatch) -> None:
 
 
 def _replies_forgotten_soon(patch: MonkeyPatch) -> None:
-    original = access.MemoryReplies._taken
+    original = keys_tenants.MemoryReplies._taken
 
     def taken(self: Any, place: Any, stale_before: Any) -> Any:
         reply = original(self, place, stale_before)
         oldest = stale_before + idempotency.STALE_AFTER - timedelta(seconds=2)
         return None if reply is None or reply.began_at < oldest else reply
 
-    patch.setattr(access.MemoryReplies, "_taken", taken)
+    patch.setattr(keys_tenants.MemoryReplies, "_taken", taken)
 
 
 def _retry_is_another_slot(patch: MonkeyPatch) -> None:

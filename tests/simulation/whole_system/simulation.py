@@ -47,7 +47,7 @@ class Simulation:
         self.scenario = scenario_of(seed)
         ids = ProcessIds(world.now, world.chance("database ids"))
         self.database: SimulatedDatabase = DATABASES[store](ids)
-        self.store = self.database.connect(ids)
+        self.store = self.database.connect_checks(ids)
         self.faults = FaultPlan(world, self.scenario.faults)
         self.leases = LeaseChecks(world, self._endpoint)
         self.requests = RequestChecks(self.leases)

@@ -66,14 +66,14 @@ async def test_an_id_is_read_as_it_is_escaped(api: ApiInProcess) -> None:
 @pytest.mark.parametrize(
     ("uri", "sentence"),
     [
-        ("cadenza://endpoints/traffic", "There is no endpoint traffic."),
-        ("cadenza://endpoints/traffic/plan", "There is no endpoint traffic."),
+        ("cadenza://endpoints/traffic", "Endpoint traffic not found."),
+        ("cadenza://endpoints/traffic/plan", "Endpoint traffic not found."),
         ("cadenza://endpoints/%2e%2e%2fjobs", "endpoint_id must be 1 to 128 letters"),
         ("cadenza://endpoints/", "endpoint_id must be 1 to 128 letters"),
-        ("cadenza://endpoints/traffic/runs", "There is no resource"),
-        ("cadenza://docs/nowhere", "There is no resource"),
-        ("cadenza://docs/../secrets", "There is no resource"),
-        ("file:///etc/passwd", "There is no resource"),
+        ("cadenza://endpoints/traffic/runs", "not found"),
+        ("cadenza://docs/nowhere", "not found"),
+        ("cadenza://docs/../secrets", "not found"),
+        ("file:///etc/passwd", "not found"),
     ],
 )
 async def test_what_is_not_there_or_belongs_to_others_is_refused(

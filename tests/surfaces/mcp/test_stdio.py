@@ -108,7 +108,7 @@ async def test_another_tenant_sees_nothing(cli: CliRunner) -> None:
     async with client_at(cli.target.folder, "--tenant", "other", CADENZA_MCP_SCOPES="write") as client:
         assert (await call(client, "list_endpoints"))["items"] == []
         for tool in ("get_endpoint", "run_now", "delete_endpoint"):
-            assert await refused(client, tool, {"endpoint_id": "traffic"}) == "There is no endpoint traffic."
+            assert await refused(client, tool, {"endpoint_id": "traffic"}) == "Endpoint traffic not found."
 
 
 async def test_in_front_of_a_server_the_key_and_the_setting_both_bound(tmp_path: Path) -> None:
@@ -123,10 +123,10 @@ async def test_in_front_of_a_server_the_key_and_the_setting_both_bound(tmp_path:
             assert "CADENZA_MCP_SCOPES" in await refused(client, "run_now", now)
         bold: dict[str, Any] = {"CADENZA_SERVER": address, "CADENZA_MCP_SCOPES": "steer"}
         async with client_at(tmp_path, CADENZA_KEY=only_read, **bold) as client:
-            assert await refused(client, "run_now", now) == "This needs a key with the scope steer."
+            assert await refused(client, "run_now", now) == "This needs an API key with the scope steer."
         async with client_at(tmp_path, CADENZA_KEY=steer, **bold) as client:
             assert (await call(client, "run_now", now))["source"] == "manual"
-            assert "There is no endpoint" in await refused(client, "run_now", {"endpoint_id": "other"})
+            assert "not found" in await refused(client, "run_now", {"endpoint_id": "other"})
     assert not await asyncio.to_thread((tmp_path / "cadenza.db").exists), "none is made beside"
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.surfaces.api_in_process import AN_ENDPOINT, Answered, ApiInProcess
 
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.adapters.stores.memory.catalog import MemoryCatalog
+from cadenza.adapters.stores.memory.scheduling.catalog import MemoryCatalog
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import Job

@@ -70,7 +70,7 @@ class NoTools:
         return []
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:
-        raise NotFound(f"There is no tool {name}.")
+        raise NotFound(f"Tool {name} not found.")
 
 
 class SocketServer:

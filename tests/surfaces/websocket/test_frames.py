@@ -65,7 +65,7 @@ def test_a_message_stands_on_the_wire_as_it_is_documented(
 
 
 def test_a_problem_names_the_message_that_it_is_about() -> None:
-    told = json.loads(frames.error(NotFound("There is no agent x."), request_id="r", about="m1"))
+    told = json.loads(frames.error(NotFound("Agent x not found."), request_id="r", about="m1"))
     assert (told["type"], told["message_id"]) == ("error", "m1")
     assert told["problem"]["type"] == "/problems/not-found"
     assert "message_id" not in json.loads(frames.error(NotFound("No."), request_id="r"))

@@ -1,6 +1,16 @@
-"""SLO states and alerts."""
+"""SLO states, alerts and heartbeats."""
 
-from sqlalchemy import Column, Index, Integer, PrimaryKeyConstraint, Table, Text, text
+from sqlalchemy import (
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
 from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
 
 slo_standings = Table(
@@ -36,3 +46,32 @@ alerts = Table(
     Index("alerts_by_age", "raised_at"),
 )
 """An alert without a due moment was sent or is given up; its key stays taken."""
+
+OF_ENDPOINT = ["tenant_id", "endpoint_id"]
+ENDPOINT = ["endpoints.tenant_id", "endpoints.id"]
+
+heartbeat_tokens = Table(
+    "heartbeat_tokens",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("endpoint_id", Key, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    PrimaryKeyConstraint(*OF_ENDPOINT),
+    ForeignKeyConstraint(OF_ENDPOINT, ENDPOINT, ondelete="CASCADE"),
+    Index("heartbeat_tokens_by_digest", "digest", unique=True),
+)
+
+heartbeat_signals = Table(
+    "heartbeat_signals",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("endpoint_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("body", Text),
+    Column("expected_at", Moment),
+    Column("slot", Moment),
+    PrimaryKeyConstraint(*OF_ENDPOINT, "id"),
+    ForeignKeyConstraint(OF_ENDPOINT, ENDPOINT, ondelete="CASCADE"),
+)

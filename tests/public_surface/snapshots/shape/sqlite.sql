@@ -1,4 +1,4 @@
--- version 0028
+-- version 0029
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -59,6 +59,9 @@ CREATE INDEX endpoints_of_job ON endpoints (tenant_id, job_id, id)
 
 -- index endpoints_of_user of endpoints
 CREATE INDEX endpoints_of_user ON endpoints (tenant_id, user_id, id) WHERE user_id IS NOT NULL
+
+-- index heartbeat_tokens_by_digest of heartbeat_tokens
+CREATE UNIQUE INDEX heartbeat_tokens_by_digest ON heartbeat_tokens (digest)
 
 -- index hints_of_endpoint of hints
 CREATE INDEX hints_of_endpoint ON hints (tenant_id, endpoint_id, id)
@@ -145,6 +148,12 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- made by SQLite itself
 
 -- index sqlite_autoindex_functions_1 of functions
+-- made by SQLite itself
+
+-- index sqlite_autoindex_heartbeat_signals_1 of heartbeat_signals
+-- made by SQLite itself
+
+-- index sqlite_autoindex_heartbeat_tokens_1 of heartbeat_tokens
 -- made by SQLite itself
 
 -- index sqlite_autoindex_jobs_1 of jobs
@@ -428,6 +437,29 @@ CREATE TABLE functions (
     name TEXT NOT NULL, 
     declared_at BIGINT NOT NULL, 
     PRIMARY KEY (name)
+)
+
+-- table heartbeat_signals of heartbeat_signals
+CREATE TABLE heartbeat_signals (
+    tenant_id TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    at BIGINT NOT NULL, 
+    body TEXT, 
+    expected_at BIGINT, 
+    slot BIGINT, 
+    PRIMARY KEY (tenant_id, endpoint_id, id), 
+    FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
+)
+
+-- table heartbeat_tokens of heartbeat_tokens
+CREATE TABLE heartbeat_tokens (
+    tenant_id TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    digest BLOB NOT NULL, 
+    PRIMARY KEY (tenant_id, endpoint_id), 
+    FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table hints of hints
