@@ -160,6 +160,18 @@ async def test_the_sweep_of_a_worker_that_died_brings_its_runs_back_at_once() ->
         assert again.started_at == lost.finished_at
 
 
+async def test_a_sweep_of_another_process_brings_runs_back_before_the_next_poll() -> None:
+    fixture = on_manual_clock(lease_ms=LEASE)
+    await fixture.add("swept", next_run_at=fixture.at(10 * LEASE))
+    other = WorkerFixture(clock=fixture.clock, store=fixture.store.port, lease_ms=LEASE)
+    moments = fixture.moments("swept")
+    async with worker(fixture, poll_ms=LEASE * 20):
+        await fixture.clock.advance(2 * LEASE)
+        await other.change("swept", next_run_at=fixture.clock.now(), abandoned_count=1)
+        await fixture.clock.advance(LEASE)
+    assert 2 * LEASE <= moments[0] <= 2.5 * LEASE
+
+
 async def test_other_suspects_wait_while_one_is_tried_alone() -> None:
     fixture = on_manual_clock(lease_ms=LEASE)
     company = Company(fixture, 1_500)

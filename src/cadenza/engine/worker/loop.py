@@ -280,6 +280,7 @@ class WorkerLoop:
                 await self._clock.sleep(RECOVERY_MS)
             self._wake.set()
             self._starter.wake_all()
+            self._suspects.note_change()
 
     async def _abandon_held(self) -> None:
         """Stop what still runs, and leave its leases to the sweeper."""

@@ -46,12 +46,12 @@ class SuspectTrials:
         self._concurrency = settings.concurrency
         self._few = few_places(settings.concurrency)
         self._poll_ms = settings.poll_ms
-        self._idle_ms = max(settings.poll_ms, settings.lease_ms / SWEEPS)
+        self._sweep_ms = settings.lease_ms / SWEEPS
         self._began_at, self._young = clock.now(), milliseconds(settings.lease_ms) / 2
         """A process that dies young is no good witness: so long, nothing is tried alone."""
         self._on_trial: dict[str, tuple[Trial, datetime]] = {}
         self._alone_next = True
-        self._wake = asyncio.Event()
+        self._wake, self._changed = asyncio.Event(), asyncio.Event()
         self.places_kept = 0
         """How many places are kept free for suspects."""
         self.are_tried = False
@@ -61,14 +61,19 @@ class SuspectTrials:
         """Look now."""
         self._wake.set()
 
+    def note_change(self) -> None:
+        """Something was stored, perhaps a sweep of another process: look, but not at every change."""
+        self._changed.set()
+
     def look_again(self) -> None:
         """Claims are no longer held: go on if one of them was on trial."""
         if self._on_trial and not all(run_id in self._held for run_id in self._on_trial):
             self._wake.set()
 
     async def trial_pass(self) -> None:
-        """Claim suspects that may be tried now, and sleep until a trial is over or the poll."""
+        """Claim suspects that may be tried now, and sleep until a trial is over, a change, or the poll."""
         self._wake.clear()
+        self._changed.clear()
         due = await self._claimer.any_suspect_due(*Trial)
         self.are_tried = due or bool(self._trials())
         if due:
@@ -76,7 +81,8 @@ class SuspectTrials:
             await self._sleep(self._poll_ms)
         else:
             self._keep(0)
-            await self._sleep(self._idle_ms)
+            await self._sleep(self._sweep_ms)
+            await first_of(self._clock.sleep(self._poll_ms), self._wake.wait(), self._changed.wait())
 
     async def _try(self) -> None:
         trials = self._trials()
