@@ -33,7 +33,7 @@ settings.load_profile(next((PROFILES[name] for name in PROFILES if os.environ.ge
 if os.environ.get("CADENZA_SOAK"):
     os.environ.setdefault("PYTEST_TIMEOUT", str(6 * 3600))
 
-LONG_FIRST = ("browser", "contract", "surfaces", "faults", "docs", "integration")
+LONG_FIRST = ("simulation", "browser", "contract", "surfaces", "faults", "docs", "integration")
 """Processes take files in this order, so that none is left alone with a long one at the end."""
 
 

@@ -21,3 +21,5 @@ class SeededBug(NamedTuple):
     needs: Needs = _any
     in_every_store: bool = False
     """Whether it is in what all stores share, so that it is looked for on SQLite, too."""
+    rare: bool = False
+    """Whether it takes a meeting of faults that few seeds have, so that more of them are played."""

@@ -81,9 +81,8 @@ async def test_a_client_that_goes_on_is_answered() -> None:
 async def test_a_client_that_does_not_read_is_cut_off() -> None:
     async with serving() as port:
         line = await line_to(port, b"GET /much HTTP/1.1\r\nHost: here\r\n\r\n")
-        line[0]._transport.pause_reading()  # type: ignore[attr-defined]
+        await line[0].readline()  # The reader takes as much as its buffer holds, and no more.
         await asyncio.sleep(SHORT.read_s * 3)
-        line[0]._transport.resume_reading()  # type: ignore[attr-defined]
         assert len(await rest_of(line)) < 64 << 20
 
 
