@@ -1,6 +1,6 @@
 """Leases what is due, and knows when the next claim makes sense."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from cadenza.domain.access.places import ClaimShares
@@ -8,6 +8,8 @@ from cadenza.domain.scheduling.abandon import Trial, tried_requirements
 from cadenza.domain.scheduling.due import AT_ONCE
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import milliseconds
+from cadenza.engine.worker.clock_check import LeaseClock
+from cadenza.engine.worker.held_claims import counted_from
 from cadenza.engine.worker.places import WorkerPlaces
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import CanRun
@@ -29,13 +31,13 @@ class Claimer:
         clock: Clock,
         ahead_ms: int,
         lease_ms: int,
-        lease_now: Callable[[], datetime] | None = None,
+        lease_clock: LeaseClock | None = None,
     ) -> None:
         self._store = store
         self._places = places
         self._can_run = can_run
         self._clock = clock
-        self._lease_now = lease_now or clock.now
+        self._lease_clock = lease_clock or LeaseClock(clock.now)
         self._ahead = milliseconds(ahead_ms)
         self._lease = milliseconds(lease_ms)
         self._holder: str | None = None
@@ -63,10 +65,11 @@ class Claimer:
     async def _claim(
         self, limits: ClaimShares, within: timedelta, can_run: Collection[str] | None
     ) -> list[Claim]:
+        gain = self._lease_clock.gain()
         claims = await self._store.claim_due(
             now=self._clock.now(),
             within=within,
-            lease_until=self._lease_now() + self._lease,
+            lease_until=self._lease_clock.now() + self._lease,
             limit=limits.limit,
             bounds=limits.bounds,
             can_run=can_run,
@@ -74,7 +77,8 @@ class Claimer:
         )
         if claims and self._holder is None:
             self._holder = claims[0].token
-        return claims
+        step = self._lease_clock.set_back_since(gain)
+        return [counted_from(claim, step) for claim in claims] if step else claims
 
     async def next_due(self) -> datetime | None:
         """The earliest moment at which there is something to claim of tenants that may have another place."""

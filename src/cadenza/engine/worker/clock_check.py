@@ -1,5 +1,6 @@
 """Watches the machine's clock: whether it agrees with the database's, and whether it was set back."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from cadenza.domain.errors import Unavailable
@@ -16,7 +17,30 @@ WARNED_PART, REFUSED_PART = 10, 3
 """A tenth of the lease is worth a warning; two machines that are off by a third of it each still agree."""
 LOOK_MS = 1_000
 BATCH = 500
+SMALLEST_STEP = timedelta(milliseconds=10)
+"""What counts as set back; less is how exactly clock and stopwatch are read."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class LeaseClock:
+    """The moment that leases are counted from, and by how much it was set back meanwhile.
+
+    After that, a lease that was written before seems to last longer than it does.
+    """
+
+    def __init__(self, now: Callable[[], datetime], stopwatch: Stopwatch | None = None) -> None:
+        self.now = now
+        self._stopwatch = stopwatch
+
+    def gain(self) -> timedelta:
+        """By how much it is ahead of the stopwatch, which is never set."""
+        elapsed_ms = 0.0 if self._stopwatch is None else self._stopwatch.elapsed_ms()
+        return (self.now() - EPOCH) - milliseconds(1) * elapsed_ms
+
+    def set_back_since(self, gain: timedelta) -> timedelta:
+        """By how much it was set back since its gain was this one; nothing without a stopwatch."""
+        step = timedelta() if self._stopwatch is None else gain - self.gain()
+        return step if step > SMALLEST_STEP else timedelta()
 
 
 class ClockCheck:

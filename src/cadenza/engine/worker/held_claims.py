@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.engine.async_helpers import first_of
+from cadenza.engine.worker.clock_check import LeaseClock
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.run_tasks import RunPace, RunTasks
 from cadenza.ports.access import QuotaAnswer
@@ -27,8 +28,9 @@ class HeldClaims:
     ) -> None:
         self._executor = executor
         self._clock = clock
-        self.lease_now = lease_now or clock.now
+        self.lease_clock = LeaseClock(lease_now or clock.now, stopwatch)
         """The moment that leases are counted from."""
+        self._gain = self.lease_clock.gain()
         self._stopwatch = stopwatch
         self._trusted_until_ms: float | None = None
         self._lease_margin = timedelta(0)
@@ -126,10 +128,18 @@ class HeldClaims:
             if run_id in self._claims:
                 self._claims[run_id] = self._claims[run_id]._replace(lease_until=until)
 
+    def follow_clock(self) -> None:
+        """Count every lease from the clock as it is now, if it was set back."""
+        step, self._gain = self.lease_clock.set_back_since(self._gain), self.lease_clock.gain()
+        if step:
+            claims = self._claims.values()
+            self._claims |= {claim.run_id: counted_from(claim, step) for claim in claims}
+
     @property
     def expiring(self) -> list[Claim]:
         """Claims whose leases protect no longer, or not for long enough."""
-        limit = self.lease_now() + self._lease_margin
+        self.follow_clock()
+        limit = self.lease_clock.now() + self._lease_margin
         return [claim for claim in self._claims.values() if claim.lease_until <= limit]
 
     def trust_leases(self, span_ms: float, *, margin: timedelta) -> None:
@@ -230,7 +240,7 @@ class HeldClaims:
     def _is_protected(self, claim: Claim) -> bool:
         """Does its lease still protect it? A process that was frozen finds out here, by either clock."""
         until_ms = self._trusted_until_ms
-        if claim.lease_until <= self.lease_now() + self._lease_margin:
+        if claim.lease_until <= self.lease_clock.now() + self._lease_margin:
             return False
         return self._stopwatch is None or until_ms is None or self._stopwatch.elapsed_ms() < until_ms
 
@@ -248,3 +258,8 @@ class HeldClaims:
             outcome = Outcome(RunStatus.CANCELLED, reason="its worker stopped before it ended")
             completion = Completion(claim, outcome, self._clock.now())
         self.complete([completion])
+
+
+def counted_from(claim: Claim, step: timedelta) -> Claim:
+    """A claim whose lease was written before the clock was set back by so much."""
+    return claim._replace(lease_until=claim.lease_until - step)

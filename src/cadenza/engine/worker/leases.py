@@ -59,11 +59,13 @@ class LeaseRenewer:
         claims = self._held.claims
         if not claims:
             return
-        until = self._held.lease_now() + self._lease
+        clock = self._held.lease_clock
+        until, gain = clock.now() + self._lease, clock.gain()
         # After the clock was set back this is earlier, and holds also if the answer is lost.
         self._held.set_lease([claim.run_id for claim in claims if claim.lease_until > until], until)
         renewed = await self._store.renew(claims, until)
-        self._held.set_lease(renewed, until)
+        self._held.follow_clock()
+        self._held.set_lease(renewed, until - clock.set_back_since(gain))
         lost = self._held.remove_lost([claim for claim in claims if claim.run_id not in renewed])
         if lost:
             self._log.warning("leases were lost; their runs are cancelled", run_ids=lost)

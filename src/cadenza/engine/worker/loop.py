@@ -81,7 +81,7 @@ class WorkerLoop:
             clock=clock,
             ahead_ms=ahead_ms,
             lease_ms=settings.lease_ms,
-            lease_now=held.lease_now,
+            lease_clock=held.lease_clock,
         )
         self._timer = ClaimTimer(clock, ahead_ms=ahead_ms, linger_ms=linger_ms)
         self._starter = Starter(
