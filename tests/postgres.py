@@ -58,6 +58,9 @@ TABLES = (
     "daily_gaps",
     "slo_standings",
     "alerts",
+    "alert_conditions",
+    "alert_messages",
+    "alert_routes",
     "moves",
     "locks",
 )

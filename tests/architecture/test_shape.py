@@ -38,7 +38,6 @@ SMALL = {
     "ports/clock.py": "a port",
     "ports/dispatcher.py": "a port",
     "ports/ids.py": "a port",
-    "ports/leader.py": "a port",
     "roots/wiring/http_dispatch.py": "it alone loads the HTTP client",
     "testing/builders.py": "a public name of the shipped kit",
 }

@@ -15,7 +15,13 @@ from cadenza.adapters.stores.sql.daily import statistics as daily_statistics
 from cadenza.adapters.stores.sql.daily import users as daily_users
 from cadenza.adapters.stores.sql.database import ADVISORY_LOCK, NOTIFY, Dialect
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sql.monitoring import slo_alerts, statistics
+from cadenza.adapters.stores.sql.monitoring import (
+    alert_messages,
+    alert_routes,
+    conditions,
+    slo_alerts,
+    statistics,
+)
 from cadenza.adapters.stores.sql.planning import analyses, rules
 from cadenza.adapters.stores.sql.scheduling import (
     catalog,
@@ -31,20 +37,21 @@ from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 __all__ = ["database_url", "newest_databases"]
 
 MODULES = (
-    analyses, catalog, conversations, daily_statistics, daily_users, deliveries, endpoint_store, endpoints,
-    functions, idempotency, jobs, keys, rules, run_search, schedules, secrets, sessions, slo_alerts,
-    statistics, tenants, turns, users_agents,
+    alert_messages, alert_routes, analyses, catalog, conditions, conversations, daily_statistics,
+    daily_users, deliveries, endpoint_store, endpoints, functions, idempotency, jobs, keys, rules,
+    run_search, schedules, secrets, sessions, slo_alerts, statistics, tenants, turns, users_agents,
 )  # fmt: skip
 ON_NO_TABLE = (ADVISORY_LOCK, NOTIFY)
-FRAGMENTS = ("MOVED_TO", "SELECT_ENDPOINT", "REQUIREMENTS_PRESENT")
+FRAGMENTS = ("LIST_SOME", "MOVED_TO", "SELECT_ENDPOINT", "REQUIREMENTS_PRESENT")
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 LARGE = (
-    "agents", "alerts", "analyses", "conversation_messages", "conversations", "daily_gaps", "daily_tallies",
+    "agents", "alert_conditions", "alert_messages", "alert_routes", "alerts", "analyses",
+    "conversation_messages", "conversations", "daily_gaps", "daily_tallies",
     "daily_users", "daily_verdicts", "endpoint_labels", "endpoint_states", "endpoints", "hints", "jobs",
     "keys", "looks", "notes", "pending_messages", "rates", "replies", "runs", "runs_default", "secrets",
     "sessions", "tenants", "usage", "users",
 )  # fmt: skip
-ALIASES = ("a", "c", "e", "l", "n", "o", "r", "s", "t", "u", "v")
+ALIASES = ("a", "c", "e", "l", "m", "n", "o", "r", "s", "t", "u", "v")
 """What these tables are called in statements; SQLite names them so."""
 
 

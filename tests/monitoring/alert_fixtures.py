@@ -8,8 +8,10 @@ from typing import Any
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.monitoring.alert import Alert
+from cadenza.domain.monitoring.alert_message import AlertMessage
+from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.engine.monitoring.alert_delivery import AlertDelivery
+from cadenza.engine.monitoring.alert_delivery import AlertDelivery, AlertSettings
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.engine.worker.settle import EndpointAlerts
@@ -46,21 +48,41 @@ class Sender:
         return problem
 
 
+class Channels:
+    """The channels of routes: they accept everything, or have a reason not to."""
+
+    def __init__(self) -> None:
+        self.problem: str | None = None
+        self.sent: list[tuple[str, str]] = []
+
+    async def send(self, message: AlertMessage, route: AlertRoute, attempt: int) -> str | None:
+        if self.problem is None:
+            self.sent.append((route.id, message.alert.text))
+        return self.problem
+
+
 class AlertFixture:
     """A process on a clock that a test moves; it alerts after three failures in a row."""
 
     def __init__(
-        self, store: MemoryStore | None = None, sender: Sender | None = None, *, sends: bool = True
+        self,
+        store: MemoryStore | None = None,
+        sender: Sender | None = None,
+        *,
+        sends: bool = True,
+        gather_ms: int = 0,
     ) -> None:
+        self.channels = Channels()
         self.clock, self.log, self.telemetry = FakeClock(manual=True), FakeLog(), FakeTelemetry()
         self.store, self.sender = store or MemoryStore(FakeIds()), sender or Sender()
         self.delivery = AlertDelivery(
-            store=self.store.alerts,
+            store=self.store,
             sender=self.sender if sends else None,
+            channels=self.channels,
             clock=self.clock,
             log=self.log,
             telemetry=self.telemetry,
-            failures=FAILURES,
+            settings=AlertSettings(FAILURES, gather_ms),
         )
         self.dispatcher = FakeDispatcher()
         executor = Executor(dispatcher=self.dispatcher, quota=FakeQuota(), clock=self.clock)
@@ -73,7 +95,7 @@ class AlertFixture:
             cron=cron,
             telemetry=self.delivery,
             log=self.log,
-            alerts=EndpointAlerts(clock=self.clock, failures=FAILURES, owed=sends),
+            alerts=EndpointAlerts(clock=self.clock, failures=FAILURES),
         )
 
     def breaches(self, number: int = 0) -> None:

@@ -22,7 +22,7 @@ async def test_a_breach_and_its_end_are_told_once_each() -> None:
     async with fixture.running():
         for change in ("begun", "begun", "over", "over"):
             fixture.delivery.emit("slo.changed", {"breached": 0}, {**SLO, "change": change})
-        await fixture.clock.advance(0)
+            await fixture.clock.advance(0)
         assert fixture.texts == [
             "SLO tick_budget of the daily scheduler is breached: 412 against 300, over 15 minutes.",
             "SLO tick_budget of the daily scheduler is OK again: 412 against 300, over 15 minutes.",
@@ -68,8 +68,9 @@ async def test_what_never_arrives_is_given_up_in_the_end() -> None:
     fixture = AlertFixture(sender=Sender(["answered 404"] * 99))
     fixture.breaches()
     await fixture.delivery._store_queued()
+    await fixture.delivery._decide()
     for _ in range(MOST_ATTEMPTS + 3):
-        await fixture.delivery._send_all(fixture.sender)
+        await fixture.delivery._send_all()
         fixture.clock.jump(3_600_000)
     assert len(fixture.sender.sent) == MOST_ATTEMPTS
     assert fixture.log.events("warning") == ["an alert could not be sent", "an alert is given up"]
@@ -85,10 +86,10 @@ async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() 
     class Away(MemoryAlerts):
         here = False
 
-        async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
+        async def raise_alert(self, alert: Alert) -> bool:
             if not self.here:
                 raise Unavailable("The database does not answer.")
-            return await super().raise_alert(alert, owed=owed)
+            return await super().raise_alert(alert)
 
     store = MemoryStore(FakeIds())
     store.alerts = away = Away(store.tables)

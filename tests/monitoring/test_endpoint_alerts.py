@@ -92,7 +92,7 @@ async def test_a_worker_that_dies_as_its_run_is_settled_takes_no_alert_with_it(
         assert (before, [*before, *second.texts]) == (told[:-1], told)
 
 
-async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store: MemoryStore) -> None:
+async def test_a_failure_that_was_reset_in_mid_run_is_closed_without_a_recovery(store: MemoryStore) -> None:
     fixture = AlertFixture(store)
 
     async def reset(_: Claim) -> Outcome:
@@ -106,7 +106,8 @@ async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store
         fixture.dispatcher.on("traffic", reset)
         await fixture.worker.run_once()
         await fixture.clock.advance(60_000)
-        assert fixture.texts == [FAILED]
+        why = "No longer an alert: the endpoint has no consecutive failures."
+        assert fixture.texts == [FAILED, f"{why} It was: {FAILED}"]
 
 
 async def test_without_a_sender_it_is_shown_and_never_sent_later(store: MemoryStore) -> None:

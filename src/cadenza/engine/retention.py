@@ -71,6 +71,8 @@ class RetentionLoop:
             await self._store.audit.forget_records(now - self._audit)
         await self._store.slos.forget_slos(now - SLO_STATES_RETENTION)
         await self._store.alerts.forget_alerts(now - KEEP_ALERTS)
+        await self._store.alert_messages.forget_messages(now - KEEP_ALERTS)
+        await self._store.conditions.forget_conditions(now - KEEP_ALERTS)
         gone = await self._store.runs.delete_old_runs(self._retention, now)
         if gone:
             self._log.info("deleted old runs", runs=gone)

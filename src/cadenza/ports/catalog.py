@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
@@ -50,6 +51,8 @@ class BulkScope(NamedTuple):
     applied: bool = False
     """Also all jobs that were written from a configuration file."""
     rule_ids: frozenset[str] = frozenset()
+    routes: bool = False
+    """Also all alert routes."""
 
 
 class BulkState(NamedTuple):
@@ -61,16 +64,19 @@ class BulkState(NamedTuple):
     elsewhere: int = 0
     rules: Mapping[str, Rule] = {}
     """Those of the jobs in the scope and those with an id in it."""
+    routes: Mapping[str, AlertRoute] = {}
 
 
 class BulkChange(NamedTuple):
-    """What to write: new and changed jobs, endpoints and rules, and jobs and rules to remove."""
+    """What to write: new and changed jobs, endpoints, rules and routes, and which of them to remove."""
 
     jobs: Sequence[Job] = ()
     endpoints: Sequence[ChangedEndpoint] = ()
     removed_jobs: Sequence[str] = ()
     rules: Sequence[Rule] = ()
     removed_rules: Sequence[str] = ()
+    routes: Sequence[AlertRoute] = ()
+    removed_routes: Sequence[str] = ()
 
 
 DecideBulkChange = Callable[[BulkState], BulkChange]

@@ -118,40 +118,25 @@ class SloStore(Protocol):
         ...
 
 
-class AlertToSend(NamedTuple):
-    """An alert to send, and the number of this attempt."""
-
-    alert: Alert
-    attempt: int
-
-
 class AlertStore(Protocol):
-    """Raised alerts by their keys, and whether they were sent."""
+    """Raised alerts by their keys."""
 
-    async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
-        """Store an alert; False, and nothing changes, if one with its key was raised before.
+    async def raise_alert(self, alert: Alert) -> bool:
+        """Store an alert that is to be applied; False if one with its key was raised before.
 
-        With `owed` it is to be sent. Of any number of concurrent callers, one raises it.
+        Of any number of concurrent callers, one raises it.
         """
         ...
 
-    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[AlertToSend]:
-        """Alerts to send now, oldest first. No other caller gets them before `until`."""
-        ...
-
-    async def settle_alert(self, key: str, again_at: datetime | None) -> None:
-        """Send it again at that moment; None if it was sent or is given up."""
-        ...
-
     async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
-        """The newest alerts of a tenant and of the system, sent or not, newest first.
+        """The newest alerts of a tenant and of the system, newest first.
 
         The alerts of other tenants do not count towards the limit.
         """
         ...
 
     async def forget_alerts(self, before: datetime) -> None:
-        """Delete those that were raised earlier, sent or not."""
+        """Delete those that were raised earlier."""
         ...
 
 

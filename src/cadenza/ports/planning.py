@@ -1,6 +1,6 @@
 """Stores and protocols for planners: ended runs, briefings, planner notes, recorded analyses, rules."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, NamedTuple, Protocol
@@ -242,4 +242,15 @@ class Planner(Protocol):
 
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Analyze the endpoint of a briefing once, and call the tools that it calls for."""
+        ...
+
+
+LeaderWork = Callable[[], Coroutine[Any, Any, None]]
+
+
+class LeaderLock(Protocol):
+    """Held by one process at a time, of all on one database; it is released when its process ends."""
+
+    async def hold(self, work: LeaderWork) -> None:
+        """Wait for the lock, and do the work while holding it; if it is lost, stop and wait again."""
         ...

@@ -15,6 +15,7 @@ from cadenza.ports.access import (
     TenantStore,
 )
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
+from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ConditionStore
 from cadenza.ports.catalog import Catalog
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
@@ -58,6 +59,9 @@ class Store:
     statistics: StatisticsStore
     slos: SloStore
     alerts: AlertStore
+    conditions: ConditionStore
+    alert_messages: AlertMessageStore
+    alert_routes: AlertRouteStore
     health: StoreHealth
 
 

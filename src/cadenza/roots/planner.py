@@ -25,8 +25,7 @@ from cadenza.engine.planning.planner_runner import PlannerDependencies
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
-from cadenza.ports.leader import LeaderLock
-from cadenza.ports.planning import Planner
+from cadenza.ports.planning import LeaderLock, Planner
 from cadenza.ports.scheduling import Wakeup
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry

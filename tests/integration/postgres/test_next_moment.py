@@ -17,9 +17,10 @@ from cadenza.domain.scheduling.target import HTTP, PROMPT, CallableTarget, HttpT
 from cadenza.ports.planning import NextAnalysis
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.monitoring.conditions import apply, plan, take
 
 WINDOW = timedelta(hours=1)
-WORK = WorkOfProcess((HTTP, PROMPT), plans=True, sends_alerts=True, daily_window=WINDOW)
+WORK = WorkOfProcess((HTTP, PROMPT), plans=True, daily_window=WINDOW)
 LATER = NEW_YEAR + timedelta(days=300)
 TARGET = HttpTarget("http://127.0.0.1/")
 
@@ -77,14 +78,17 @@ async def test_an_analysis_counts_for_who_plans(store: PostgresStore) -> None:
     assert await moment(store, WORK._replace(plans=False)) == after(hours=1)
 
 
-async def test_an_alert_counts_for_who_sends_them_until_it_is_sent(store: PostgresStore) -> None:
+async def test_an_alert_counts_until_it_is_applied_decided_and_sent(store: PostgresStore) -> None:
     alert = Alert(key="slo:x", kind=AlertKind.SLO, state=AlertState.BEGUN, text="late", raised_at=NEW_YEAR)
     await store.alerts.raise_alert(alert)
-    assert await moment(store) is not None
-    assert await moment(store, WORK._replace(sends_alerts=False)) is None
-    await store.alerts.settle_alert(alert.key, after(minutes=3))
+    assert await moment(store) == NEW_YEAR
+    await apply(store)
+    assert await moment(store) == NEW_YEAR
+    await plan(store)
+    (message,) = await take(store)
+    await store.alert_messages.settle_message(message.key, after(minutes=3))
     assert await moment(store) == after(minutes=3)
-    await store.alerts.settle_alert(alert.key, None)
+    await store.alert_messages.settle_message(message.key, None)
     assert await moment(store) is None
 
 

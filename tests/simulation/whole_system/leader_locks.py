@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from tests.simulation.whole_system.simulated_world import SimulatedWorld
 
-from cadenza.ports.leader import Work
+from cadenza.ports.planning import LeaderWork
 from cadenza.testing.simulated_process import SimulatedProcess
 
 RETRY_S = 3.0
@@ -33,7 +33,7 @@ class SimulatedLock:
         self._name = name
         self._process = process
 
-    async def hold(self, work: Work) -> None:
+    async def hold(self, work: LeaderWork) -> None:
         """Wait for the lock, and do the work while holding it."""
         while self._locks.holders.setdefault(self._name, self._process) is not self._process:  # noqa: ASYNC110 - a lock tells nobody that it is free
             await asyncio.sleep(RETRY_S)

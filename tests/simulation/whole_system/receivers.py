@@ -12,6 +12,8 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DailyRunResult
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.monitoring.alert import Alert
+from cadenza.domain.monitoring.alert_message import AlertMessage
+from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.testing.simulated_process import SimulatedProcess
 
 MOST_DAILY = 2
@@ -96,10 +98,19 @@ class AlertReceiver:
         self.is_calm = False
 
     async def send(self, alert: Alert, attempt: int) -> str | None:
-        """Take an alert; it may get lost."""
+        """Take an alert, or one about several; it may get lost."""
         await asyncio.sleep(self._random.random())
         if not self.is_calm and self._random.random() < 0.2:
             return "by chance"
-        self.received[alert.key] += 1
+        for key in alert.facts.get("keys", [alert.key]):
+            self.received[key] += 1
         self._world.note("receiver", f"alert {alert.key} attempt {attempt}")
         return None
+
+
+class NoChannels:
+    """There are no alert routes here, so everything goes to the default one."""
+
+    async def send(self, message: AlertMessage, route: AlertRoute, attempt: int) -> str | None:
+        """Nothing comes here."""
+        raise AssertionError(f"{message.key} has no route {route.id}, not at attempt {attempt}")

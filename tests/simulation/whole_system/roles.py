@@ -10,7 +10,13 @@ from tests.simulation.whole_system.daily_checks import TickChecks
 from tests.simulation.whole_system.leader_locks import LeaderLocks, SimulatedLock
 from tests.simulation.whole_system.lease_checks import ALERT_FAILURES
 from tests.simulation.whole_system.processes import ProcessContext
-from tests.simulation.whole_system.receivers import MOST_DAILY, AlertReceiver, DailyTarget, DailyTargetOf
+from tests.simulation.whole_system.receivers import (
+    MOST_DAILY,
+    AlertReceiver,
+    DailyTarget,
+    DailyTargetOf,
+    NoChannels,
+)
 from tests.simulation.whole_system.scripted_planner import ScriptedPlanner
 from tests.simulation.whole_system.simulated_world import SimulatedWorld
 from tests.simulation.whole_system.targets import SimulatedTargets, TargetDispatcher
@@ -24,7 +30,7 @@ from cadenza.domain.access.key import Caller
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.monitoring import alert_delivery
-from cadenza.engine.monitoring.alert_delivery import AlertDelivery
+from cadenza.engine.monitoring.alert_delivery import AlertDelivery, AlertSettings
 from cadenza.engine.planning.analysis import PlannerEntry
 from cadenza.engine.planning.analyst import Analyst, AnalystSettings
 from cadenza.engine.planning.planner_runner import PlannerDependencies
@@ -75,12 +81,13 @@ class Roles:
         """A worker, with the delivery of alerts beside it."""
         worker = RestartableWorker(partial(self._worker_loop, context))
         alerts = AlertDelivery(
-            store=context.store.alerts,
+            store=context.store,
             sender=self.receiver,
+            channels=NoChannels(),
             clock=context.clock,
             log=context.log,
             telemetry=context.events,
-            failures=ALERT_FAILURES,
+            settings=AlertSettings(ALERT_FAILURES),
         )
         context.events.attach("alerts", alerts, alert_delivery.EVENTS)
         return [Part("worker", worker.run, worker.stop), Part("alerts", alerts.run)]
@@ -156,7 +163,7 @@ class Roles:
 
     def _worker_loop(self, context: ProcessContext) -> WorkerLoop:
         store, clock, log = context.store.endpoints, context.clock, context.log
-        alerts = EndpointAlerts(clock=clock, failures=ALERT_FAILURES, owed=True)
+        alerts = EndpointAlerts(clock=clock, failures=ALERT_FAILURES)
         given = dependencies(context, self._target_dispatcher(context), self.agent)
         assert given.conversations is not None
         dispatcher = DispatcherByTarget(

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from cadenza.domain.daily.rules import lane_count
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.daily import LaneServer
-from cadenza.ports.leader import LeaderLock, Work
+from cadenza.ports.planning import LeaderLock, LeaderWork
 from cadenza.ports.telemetry import Logger
 
 
@@ -48,7 +48,7 @@ class FileLeaderLock:
         self._log = log
         self._does = does
 
-    async def hold(self, work: Work) -> None:
+    async def hold(self, work: LeaderWork) -> None:
         """Wait for the lock, and do the work while holding it."""
         with _opened(self._path) as file:
             waiting = False
@@ -63,7 +63,7 @@ class FileLeaderLock:
 class DailyTargetLock(FileLeaderLock):
     """The lock of a process that has a daily target: a stand-in makes way for it."""
 
-    async def hold(self, work: Work) -> None:
+    async def hold(self, work: LeaderWork) -> None:
         """Wait for the lock, visibly for stand-ins, and do the work while holding it."""
         with _opened(_wanted(self._path)) as wanted:
             while not _locked(wanted, fcntl.LOCK_SH):  # noqa: ASYNC110 - a lock tells nobody that it is free
@@ -74,13 +74,13 @@ class DailyTargetLock(FileLeaderLock):
 class StandInLock(FileLeaderLock):
     """The lock of a process without a daily target, which is held while no process with one wants it."""
 
-    async def hold(self, work: Work) -> None:
+    async def hold(self, work: LeaderWork) -> None:
         """Do the work whenever the lock is free, until a process with a target comes."""
         while True:
             await super().hold(partial(self._until_wanted, work))
             await asyncio.sleep(2 * RETRY_S)
 
-    async def _until_wanted(self, work: Work) -> None:
+    async def _until_wanted(self, work: LeaderWork) -> None:
         working = asyncio.ensure_future(work())
         try:
             with _opened(_wanted(self._path)) as wanted:

@@ -10,7 +10,9 @@ from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
-from cadenza.domain.monitoring.alert import RaisedAlert
+from cadenza.domain.monitoring.alert import Alert
+from cadenza.domain.monitoring.alert_route import AlertRoute
+from cadenza.domain.monitoring.condition import Condition
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Run
@@ -18,6 +20,7 @@ from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import has_labels
+from cadenza.ports.alerting import ConditionFilter
 from cadenza.ports.catalog import BulkChange, EndpointFilter
 from cadenza.ports.scheduling import RunFilter
 
@@ -94,6 +97,22 @@ def same_rule(before: Rule, after: Rule) -> Rule:
     return after
 
 
+def condition_matches(condition: Condition, wanted: ConditionFilter) -> bool:
+    """Does a filter match a condition?"""
+    return all(value is None or getattr(condition, name) == value for name, value in wanted._asdict().items())
+
+
+def same_route(before: AlertRoute, after: AlertRoute) -> AlertRoute:
+    """The changed route, if it has the key of the route before."""
+    assert (before.tenant_id, before.id) == (after.tenant_id, after.id), "a route keeps its identity"
+    return after
+
+
+def too_many_routes(most: int) -> LimitReached:
+    """The tenant has as many routes as it may have."""
+    return LimitReached(f"A tenant may have at most {most} alert routes: delete one.")
+
+
 def not_found(kind: str, id_: str) -> NotFound:
     """There is none, or it belongs to another tenant."""
     return NotFound(f"{kind.capitalize()} {id_} not found.")
@@ -120,7 +139,7 @@ def turns_of(settled: Iterable[SettledRun | None]) -> list[Turn]:
     return [one.turn for one in settled if one is not None and one.turn is not None]
 
 
-def alerts_of(settled: Iterable[SettledRun | None]) -> list[RaisedAlert]:
+def alerts_of(settled: Iterable[SettledRun | None]) -> list[Alert]:
     """The alerts that settled runs raise; nearly always there is none."""
     return [one.raised for one in settled if one is not None and one.raised is not None]
 

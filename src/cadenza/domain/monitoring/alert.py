@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from cadenza.domain.validation import iso
 
@@ -17,7 +17,17 @@ class AlertKind(StrEnum):
 
     SLO = "slo"
     ENDPOINT = "endpoint"
+    HEARTBEAT = "heartbeat"
+    """An endpoint whose work somebody else schedules: its heartbeat is missing, or reports a failure."""
     QUOTA = "quota"
+
+
+class Severity(StrEnum):
+    """How much an alert matters, from the least on."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
 
 
 class AlertState(StrEnum):
@@ -37,13 +47,6 @@ class Alert:
     text: str
     raised_at: datetime
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-class RaisedAlert(NamedTuple):
-    """An alert, and whether it is to be sent; otherwise it is only listed."""
-
-    alert: Alert
-    owed: bool
 
 
 Facts = Mapping[str, Any]
@@ -86,7 +89,7 @@ def failure_alert(facts: Facts, now: datetime, *, most: int) -> Alert | None:
         return None
     return Alert(
         key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:begun",
-        kind=AlertKind.ENDPOINT,
+        kind=_kind_of(facts),
         state=AlertState.BEGUN,
         text=f"Endpoint {facts['endpoint_id']} has {_many(most, 'consecutive failure')}: {facts['error']}",
         raised_at=now,
@@ -101,7 +104,7 @@ def recovery_alert(facts: Facts, now: datetime, *, most: int) -> Alert | None:
     failures = int(facts["failures"])
     return Alert(
         key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:over",
-        kind=AlertKind.ENDPOINT,
+        kind=_kind_of(facts),
         state=AlertState.OVER,
         text=f"Endpoint {facts['endpoint_id']} recovered after {_many(failures, 'consecutive failure')}.",
         raised_at=now,
@@ -113,7 +116,7 @@ def pause_alert(facts: Facts, now: datetime) -> Alert:
     """An endpoint that was paused until resumed; it says why, and what the way back is."""
     return Alert(
         key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:paused",
-        kind=AlertKind.ENDPOINT,
+        kind=_kind_of(facts),
         state=AlertState.BEGUN,
         text=f"Endpoint {facts['endpoint_id']} is paused until resumed: {facts['reason']}",
         raised_at=now,
@@ -157,6 +160,10 @@ def as_slack(alert: Alert) -> dict[str, Any]:
     sign = ":white_check_mark:" if alert.state is AlertState.OVER else ":rotating_light:"
     plain = alert.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return {"text": f"{sign} {plain}"}
+
+
+def _kind_of(facts: Facts) -> AlertKind:
+    return AlertKind.HEARTBEAT if facts.get("heartbeat") else AlertKind.ENDPOINT
 
 
 def _many(number: int, what: str) -> str:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_values import Json, json_size
+from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
 from cadenza.domain.scheduling.hint import (
@@ -96,6 +98,10 @@ class Endpoint:
     policy: Policy = Policy()
     labels: Mapping[str, str] = field(default_factory=dict)
     planning: Planning = Planning()
+    severity: Severity = Severity.WARNING
+    """How much an alert about it matters."""
+    parent_id: str | None = None
+    """The endpoint that it depends on: while that is down, nobody is alerted of this one."""
     created_at: datetime | None = None
 
     hint_mode: HintMode = HintMode.OVERRIDE
@@ -128,11 +134,13 @@ class Endpoint:
     lease: Lease | None = None
 
     def __post_init__(self) -> None:
-        if type(self.hint_mode) is not HintMode:
-            object.__setattr__(self, "hint_mode", _hint_mode(self.hint_mode))
+        object.__setattr__(self, "hint_mode", _member(HintMode, "hint_mode", self.hint_mode))
+        object.__setattr__(self, "severity", _member(Severity, "severity", self.severity))
         if type(self.baseline) is Once and self.interval_hint is not None:
             raise InvalidRequest("An endpoint that runs once cannot have an interval hint.", "interval_hint")
         check_heartbeat(self.target, self.baseline, self.policy)
+        if self.parent_id == self.id:
+            raise InvalidRequest("An endpoint cannot depend on itself.", "parent_id")
         if isinstance(self.target, PromptTarget) and (self.interval_hint or isinstance(self.baseline, Every)):
             raise InvalidRequest(
                 "A prompt is sent once or by a cron expression, not on an interval.", "baseline"
@@ -220,11 +228,14 @@ def evolve(endpoint: Endpoint, **changes: Any) -> Endpoint:
     return restore_endpoint(vars(endpoint) | changes)
 
 
-def _hint_mode(value: str) -> HintMode:
+Member = TypeVar("Member", bound=StrEnum)
+
+
+def _member(kind: type[Member], name: str, value: str) -> Member:
     try:
-        return HintMode(value)
+        return kind(value)
     except ValueError:
-        raise InvalidRequest(f"hint_mode must be one of {', '.join(HintMode)}.", "hint_mode") from None
+        raise InvalidRequest(f"{name} must be one of {', '.join(kind)}.", name) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

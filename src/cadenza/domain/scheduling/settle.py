@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.schedule_firing import FAILED, turn_of
-from cadenza.domain.monitoring.alert import RaisedAlert
+from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.scheduling.abandon import NO_SUSPICION, is_culprit, suspicion_after
 from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.due import FOREVER
@@ -34,7 +34,7 @@ class SettledRun(NamedTuple):
     skipped: tuple[SkippedSlot, ...] = ()
     turn: Turn | None = None
     """The turn it adds to a conversation, stored and delivered with the commit that closes the run."""
-    raised: RaisedAlert | None = None
+    raised: Alert | None = None
     """The alert it raises, stored in that commit too."""
 
 

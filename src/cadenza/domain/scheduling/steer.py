@@ -239,6 +239,8 @@ DEFINITION_FIELDS = (
     "hint_mode",
     "labels",
     "planning",
+    "severity",
+    "parent_id",
 )
 """The fields that an owner writes; the others are its state."""
 CADENCE_FIELDS = ("baseline", "guard", "policy", "hint_mode")

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from cadenza.domain.monitoring.alert import Alert, RaisedAlert, failure_alert, pause_alert, recovery_alert
+from cadenza.domain.monitoring.alert import Alert, failure_alert, pause_alert, recovery_alert
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion
 from cadenza.domain.scheduling.settle import SettledRun, given_up, settle, unplannable
+from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import LONGEST_TEXT
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, first_of
 from cadenza.engine.worker.events import WorkerEvents, failure_event, pause_event
@@ -18,29 +20,38 @@ from cadenza.ports.telemetry import ENDPOINT_FAILED, Logger, endpoint_facts
 NEXT_BATCH_MS = 1_000
 """How long a batch waits for the one before it."""
 OnSettled = Callable[[Sequence[SettledRun]], None]
-AlertRule = Callable[[SettledRun, int], RaisedAlert | None]
+AlertRule = Callable[[SettledRun, int], Alert | None]
 """The alert of a settled run, given how often its endpoint had failed before."""
 
 
 class EndpointAlerts:
     """Alerts of the N-th failure in a row, of the recovery from it, and of a pause for good."""
 
-    def __init__(self, *, clock: Clock, failures: int, owed: bool) -> None:
+    def __init__(self, *, clock: Clock, failures: int) -> None:
         self._clock = clock
         self._failures = failures
-        self._owed = owed
 
-    def __call__(self, settled: SettledRun, failures_before: int) -> RaisedAlert | None:
+    def __call__(self, settled: SettledRun, failures_before: int) -> Alert | None:
         """The alert of a run, if it is one that operators are alerted of."""
-        alert = self._alert(settled, failures_before)
-        return None if alert is None else RaisedAlert(alert, self._owed)
-
-    def _alert(self, settled: SettledRun, failures_before: int) -> Alert | None:
+        about = routing_facts(settled.endpoint)
         if given_up(settled.endpoint):
-            return pause_alert(pause_event(settled.endpoint, settled.run).metadata, self._clock.now())
+            paused = pause_event(settled.endpoint, settled.run).metadata
+            return pause_alert({**paused, **about}, self._clock.now())
         event, measurements, metadata = failure_event(settled.endpoint, settled.run, failures_before)
         make = failure_alert if event == ENDPOINT_FAILED else recovery_alert
-        return make({**measurements, **metadata}, self._clock.now(), most=self._failures)
+        return make({**measurements, **metadata, **about}, self._clock.now(), most=self._failures)
+
+
+def routing_facts(endpoint: Endpoint) -> dict[str, Any]:
+    """What decides where an alert about an endpoint goes, and whether it waits for another endpoint."""
+    facts: dict[str, Any] = {"job_id": endpoint.job_id, "severity": endpoint.severity.value}
+    if endpoint.labels:
+        facts["labels"] = dict(endpoint.labels)
+    if endpoint.parent_id is not None:
+        facts["parent_id"] = endpoint.parent_id
+    if isinstance(endpoint.target, HeartbeatTarget):
+        facts["heartbeat"] = True
+    return facts
 
 
 class SettleRule:

@@ -22,6 +22,9 @@ from cadenza.testing.contracts.daily.target_runner import DailyTargetRunnerContr
 from cadenza.testing.contracts.daily.users import DailyContract
 from cadenza.testing.contracts.daily.verdicts import VerdictContract
 from cadenza.testing.contracts.dispatcher import DispatcherContract
+from cadenza.testing.contracts.monitoring.alert_messages import AlertMessageContract
+from cadenza.testing.contracts.monitoring.alert_routes import AlertRouteContract
+from cadenza.testing.contracts.monitoring.conditions import ConditionContract
 from cadenza.testing.contracts.monitoring.heartbeats import HeartbeatContract
 from cadenza.testing.contracts.monitoring.run_alerts import RunAlertContract
 from cadenza.testing.contracts.monitoring.slo_alerts import SloAlertContract
@@ -81,6 +84,9 @@ class StoreContract(
     RuleContract,
     SloAlertContract,
     RunAlertContract,
+    ConditionContract,
+    AlertMessageContract,
+    AlertRouteContract,
     DailyContract,
     VerdictContract,
     DailyStatisticsContract,

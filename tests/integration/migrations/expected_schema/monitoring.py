@@ -1,6 +1,7 @@
 """SLO states, alerts and heartbeats."""
 
 from sqlalchemy import (
+    Boolean,
     Column,
     ForeignKeyConstraint,
     Index,
@@ -45,7 +46,73 @@ alerts = Table(
     ),
     Index("alerts_by_age", "raised_at"),
 )
-"""An alert without a due moment was sent or is given up; its key stays taken."""
+"""An alert without a due moment was applied to its condition; its key stays taken."""
+
+alert_conditions = Table(
+    "alert_conditions",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("since", Moment, nullable=False),
+    Column("job_id", Key),
+    Column("endpoint_id", Key),
+    Column("suppressed_by", Key),
+    Column("decide_at", Moment),
+    Column("details", Document, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    Index("alert_conditions_by_state", "tenant_id", "state", "since", "id"),
+    Index("alert_conditions_by_time", "tenant_id", "since", "id"),
+    Index("alert_conditions_by_job", "tenant_id", "job_id", "since", "id"),
+    Index("alert_conditions_by_endpoint", "tenant_id", "endpoint_id", "since", "id"),
+    Index("alert_conditions_by_age", "since"),
+    Index(
+        "alert_conditions_due",
+        "decide_at",
+        sqlite_where=text("decide_at IS NOT NULL"),
+        postgresql_where=text("decide_at IS NOT NULL"),
+    ),
+    Index(
+        "alert_conditions_waiting",
+        "tenant_id",
+        "suppressed_by",
+        sqlite_where=text("suppressed_by IS NOT NULL"),
+        postgresql_where=text("suppressed_by IS NOT NULL"),
+    ),
+)
+
+alert_messages = Table(
+    "alert_messages",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("tenant_id", Key, nullable=False),
+    Column("route_id", Key, nullable=False),
+    Column("condition_id", Key),
+    Column("alert_key", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("raised_at", Moment, nullable=False),
+    Column("facts", Document, nullable=False),
+    Column("due_at", Moment, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Index("alert_messages_due", "due_at"),
+    Index("alert_messages_of_condition", "tenant_id", "condition_id"),
+    Index("alert_messages_by_age", "raised_at"),
+)
+
+alert_routes = Table(
+    "alert_routes",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("definition", Document, nullable=False),
+    Column("created_at", Moment),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
 
 OF_ENDPOINT = ["tenant_id", "endpoint_id"]
 ENDPOINT = ["endpoints.tenant_id", "endpoints.id"]

@@ -11,6 +11,8 @@ from cadenza.adapters.stores.memory.access.keys_tenants import (
 from cadenza.adapters.stores.memory.agents.conversations import MemoryConversations, MemoryDeliveries
 from cadenza.adapters.stores.memory.agents.users_agents import MemoryAgents, MemorySchedules, MemoryUsers
 from cadenza.adapters.stores.memory.daily.users import MemoryDaily
+from cadenza.adapters.stores.memory.monitoring.alert_routes import MemoryAlertRoutes
+from cadenza.adapters.stores.memory.monitoring.conditions import MemoryAlertMessages, MemoryConditions
 from cadenza.adapters.stores.memory.monitoring.heartbeats import MemoryHeartbeats
 from cadenza.adapters.stores.memory.monitoring.slo_alerts import MemoryAlerts, MemoryHealth, MemorySlos
 from cadenza.adapters.stores.memory.monitoring.statistics import MemoryDailyStatistics, MemoryStatistics
@@ -53,5 +55,8 @@ class MemoryStore(Store):
             statistics=MemoryStatistics(tables),
             slos=MemorySlos(tables),
             alerts=MemoryAlerts(tables),
+            conditions=MemoryConditions(tables),
+            alert_messages=MemoryAlertMessages(tables),
+            alert_routes=MemoryAlertRoutes(tables),
             health=MemoryHealth(),
         )

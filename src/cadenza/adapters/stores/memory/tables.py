@@ -19,6 +19,9 @@ from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import DailyGap, DailyUser, Verdict
 from cadenza.domain.monitoring.alert import Alert
+from cadenza.domain.monitoring.alert_message import AlertMessage
+from cadenza.domain.monitoring.alert_route import AlertRoute
+from cadenza.domain.monitoring.condition import Condition, ConditionKey
 from cadenza.domain.monitoring.heartbeat import Signal
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.rules.rule import Rule
@@ -53,10 +56,18 @@ class TurnLease(NamedTuple):
 
 @dataclass(slots=True)
 class StoredAlert:
-    """An alert, and when to send it; None if it is not to be sent."""
+    """An alert, and whether it was applied to its condition."""
 
     alert: Alert
-    due_at: datetime | None
+    applied: bool = False
+
+
+@dataclass(slots=True)
+class StoredAlertMessage:
+    """A message about conditions, and when to send it."""
+
+    message: AlertMessage
+    due_at: datetime
     attempts: int = 0
 
 
@@ -123,6 +134,9 @@ class MemoryTables:
 
     slos: dict[tuple[str, str, str], SloStatus] = field(default_factory=dict)
     alerts: dict[str, StoredAlert] = field(default_factory=dict)
+    conditions: dict[ConditionKey, Condition] = field(default_factory=dict)
+    alert_messages: dict[str, StoredAlertMessage] = field(default_factory=dict)
+    alert_routes: dict[tuple[str, str], AlertRoute] = field(default_factory=dict)
 
     def endpoint(self, key: EndpointKey) -> Endpoint:
         """The endpoint; NotFound if there is none."""

@@ -17,7 +17,12 @@ NOT_CARRIED = {
     "rates": "what was drawn in the last seconds",
 }
 """Every other table is carried: one that a later migration adds cannot be forgotten."""
-LIVE = frozenset({"endpoint_states", "leases", "daily_users", "looks", "alerts", "keys", "sessions"})
+LIVE = frozenset(
+    {
+        *("endpoint_states", "leases", "daily_users", "looks", "keys", "sessions"),
+        *("alerts", "alert_conditions", "alert_messages"),
+    }
+)
 """Workers, sweepers, daily runners, planners and senders of alerts act on what they find in these, and
 whoever has a key may change things."""
 SECRET = frozenset({"secrets"})

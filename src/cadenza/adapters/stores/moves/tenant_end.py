@@ -42,7 +42,12 @@ WHERE tenant_id = $1 AND requirement LIKE '{fences.HELD}%'
 """The sweeper looks at hints when they expire, whether or not there is something to do then. The version is
 one that no worker here can remember from before."""
 FREE_DAILY = "UPDATE daily_users SET shard = -1 - shard WHERE tenant_id = $1 AND shard < 0"
-MOMENTS = {"looks": "at", "alerts": "due_at"}
+MOMENTS = {
+    "looks": "at",
+    "alerts": "due_at",
+    "alert_conditions": "decide_at",
+    "alert_messages": "due_at",
+}
 HOLD_MOMENT = 'UPDATE {table} SET "{column}" = "{column}" WHERE {own} AND "{column}" < {near} RETURNING 1'
 FREE_MOMENT = 'UPDATE {table} SET "{column}" = "{column}" - {far} WHERE {own} AND "{column}" >= {near}'
 IN_FLIGHT = "SELECT count(*) FROM endpoint_states WHERE tenant_id = $1 AND lease_token IS NOT NULL"

@@ -78,6 +78,7 @@ FUNCTIONS = (
     HOLD_DAILY,
     _hold_moment("cadenza_hold_look", "at"),
     _hold_moment("cadenza_hold_alert", "due_at"),
+    _hold_moment("cadenza_hold_condition", "decide_at"),
     REFUSE,
     SKIP,
     SKIP_VERDICTS,
@@ -87,9 +88,16 @@ HOLDS = {
     "daily_users": "cadenza_hold_daily_user",
     "looks": "cadenza_hold_look",
     "alerts": "cadenza_hold_alert",
+    "alert_conditions": "cadenza_hold_condition",
+    "alert_messages": "cadenza_hold_alert",
 }
 """What keeps workers and sweepers, daily runners, planners and senders of alerts from rows of the tenant."""
-SKIPPED = frozenset({"daily_verdicts", "daily_gaps", "looks", "notes", "analyses", "alerts"})
+SKIPPED = frozenset(
+    {
+        *("daily_verdicts", "daily_gaps", "looks", "notes", "analyses"),
+        *("alerts", "alert_conditions", "alert_messages"),
+    }
+)
 """Loops write these for many tenants in one statement, which must not fail for all of them."""
 SWEPT = SKIPPED | {"runs", "conversation_messages", "pending_messages", "replies"}
 """Retention deletes from these for all tenants in one statement."""

@@ -13,6 +13,9 @@ from cadenza.adapters.stores.sql.agents.users_agents import SqlAgents, SqlUsers
 from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
 from cadenza.adapters.stores.sql.database import Database
+from cadenza.adapters.stores.sql.monitoring.alert_messages import SqlAlertMessages
+from cadenza.adapters.stores.sql.monitoring.alert_routes import SqlAlertRoutes
+from cadenza.adapters.stores.sql.monitoring.conditions import SqlConditions
 from cadenza.adapters.stores.sql.monitoring.health import SqlHealth
 from cadenza.adapters.stores.sql.monitoring.heartbeats import SqlHeartbeats
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlAlerts, SqlSlos
@@ -69,5 +72,8 @@ class SqlStore(Store):
             statistics=statistics,
             slos=SqlSlos(database),
             alerts=SqlAlerts(database),
+            conditions=SqlConditions(database),
+            alert_messages=SqlAlertMessages(database),
+            alert_routes=SqlAlertRoutes(database),
             health=SqlHealth(database),
         )

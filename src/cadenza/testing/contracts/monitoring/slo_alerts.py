@@ -1,4 +1,4 @@
-"""Standings are kept by process; an alert is raised once, sent by one, and tried again when it must be."""
+"""Standings are kept by process; an alert is raised once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from cadenza.domain.monitoring.alert import (
     quota_alert,
     slo_alert,
 )
+from cadenza.domain.monitoring.condition import Condition, after_alert
 from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
 from cadenza.ports.monitoring import SloStatus
 from cadenza.ports.store import Store
@@ -70,7 +71,7 @@ def of_promise(minute: int) -> Alert:
 
 
 class SloAlertContract(Contract):
-    """`put_slos`, `slos`, `raise_alert`, `take_alerts` and what ends them."""
+    """`put_slos`, `slos`, `raise_alert` and what ends them."""
 
     async def test_a_standing_comes_back_as_it_was_put(self, store: Store) -> None:
         statuses = [a_slo_status(), a_slo_status(slo=Slo.TICK_BUDGET), a_slo_status(process="other/up")]
@@ -106,48 +107,12 @@ class SloAlertContract(Contract):
     async def test_an_alert_comes_back_as_it_was_raised(self, store: Store) -> None:
         alert = an_alert(nested={"a": [1, 2.5, None, True]})
         await store.alerts.raise_alert(alert)
-        assert await taken(store, NEW_YEAR) == [(alert, 1)]
+        assert await applied(store) == [alert]
 
-    async def test_of_many_callers_one_takes_each_alert(self, store: Store, peers: Sequence[Store]) -> None:
-        for number in range(6):
-            await store.alerts.raise_alert(an_alert(f"{number}"))
-        found = await asyncio.gather(*(taken(peer, NEW_YEAR, limit=2) for peer in peers for _ in range(6)))
-        keys = [owed[0].key for some in found for owed in some]
-        assert sorted(keys) == sorted(set(keys))
-        left = await taken(store, NEW_YEAR)
-        assert sorted([*keys, *(owed[0].key for owed in left)]) == [f"{number}" for number in range(6)]
-
-    async def test_an_alert_that_nobody_settles_is_taken_again(self, store: Store) -> None:
-        await store.alerts.raise_alert(an_alert())
-        await taken(store, NEW_YEAR)
-        assert await taken(store, NEW_YEAR + MINUTE - timedelta(seconds=1)) == []
-        assert await taken(store, NEW_YEAR + MINUTE) == [(an_alert(), 2)]
-
-    async def test_a_settled_alert_is_not_sent_again_and_not_raised_again(self, store: Store) -> None:
-        await store.alerts.raise_alert(an_alert())
-        await taken(store, NEW_YEAR)
-        await store.alerts.settle_alert("a", None)
-        assert await taken(store, NEW_YEAR + 60 * MINUTE) == []
-        assert not await store.alerts.raise_alert(an_alert())
-
-    async def test_an_alert_that_failed_is_sent_again_when_it_should(self, store: Store) -> None:
-        await store.alerts.raise_alert(an_alert())
-        await taken(store, NEW_YEAR)
-        await store.alerts.settle_alert("a", NEW_YEAR + 5 * MINUTE)
-        assert await taken(store, NEW_YEAR + 4 * MINUTE) == []
-        assert await taken(store, NEW_YEAR + 5 * MINUTE) == [(an_alert(), 2)]
-
-    async def test_alerts_are_taken_oldest_first(self, store: Store) -> None:
-        for number, minutes in enumerate((2, 0, 1)):
-            await store.alerts.raise_alert(an_alert(f"{number}", NEW_YEAR + minutes * MINUTE))
-        found = await taken(store, NEW_YEAR + 9 * MINUTE, limit=2)
-        assert [owed[0].key for owed in found] == ["1", "2"]
-
-    async def test_the_newest_alerts_are_told_sent_or_not(self, store: Store) -> None:
+    async def test_the_newest_alerts_are_told(self, store: Store) -> None:
         first, second, third = (of_endpoint("north", f"{minute}", minute) for minute in (1, 3, 2))
         for alert in (first, second, third):
             await store.alerts.raise_alert(alert)
-        await store.alerts.settle_alert(second.key, None)
         assert await store.alerts.newest_alerts("north", 2) == [second, third]
         assert await store.alerts.newest_alerts("north", 9) == [second, third, first]
 
@@ -175,9 +140,16 @@ class SloAlertContract(Contract):
         await store.alerts.raise_alert(an_alert("old"))
         await store.alerts.raise_alert(an_alert("new", NEW_YEAR + MINUTE))
         await store.alerts.forget_alerts(NEW_YEAR + MINUTE)
-        assert [owed[0].key for owed in await taken(store, NEW_YEAR + MINUTE)] == ["new"]
+        assert [alert.key for alert in await applied(store)] == ["new"]
 
 
-async def taken(store: Store, now: datetime, limit: int = 100) -> Sequence[tuple[Alert, int]]:
-    """What is to be sent now, for a minute."""
-    return await store.alerts.take_alerts(now=now, until=now + MINUTE, limit=limit)
+async def applied(store: Store) -> list[Alert]:
+    """The alerts that no one has applied yet, in the order in which they are applied now."""
+    found: list[Alert] = []
+
+    def note(before: Condition | None, alert: Alert) -> Condition:
+        found.append(alert)
+        return after_alert(before, alert, alert.raised_at, gather=timedelta(0))
+
+    await store.conditions.apply_alerts(note, limit=100, release_at=NEW_YEAR)
+    return found

@@ -11,10 +11,12 @@ from cadenza.adapters.stores.common import (
 )
 from cadenza.adapters.stores.memory.agents.conversations import forget_conversations
 from cadenza.adapters.stores.memory.daily.users import forget_daily_user
+from cadenza.adapters.stores.memory.monitoring.conditions import drop_messages
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.agents.schedule import belongs_to, is_active
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.monitoring.alert import about_endpoint
+from cadenza.domain.monitoring.condition import endpoint_condition
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.access import user_reply_prefix
@@ -188,3 +190,6 @@ def _forget_endpoint(tables: MemoryTables, key: EndpointKey) -> None:
     for name, one in list(tables.alerts.items()):
         if name.startswith(begin) and one.alert.facts.get("endpoint_id") == key.id:
             del tables.alerts[name]
+    condition = endpoint_condition(*key)
+    tables.conditions.pop(condition, None)
+    drop_messages(tables, condition)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cadenza.adapters.stores.memory.tables import MemoryTables, StoredAlert
-from cadenza.domain.monitoring.alert import Alert, RaisedAlert, concerns_tenant
-from cadenza.ports.monitoring import AlertToSend, SloStatus
+from cadenza.domain.monitoring.alert import Alert, concerns_tenant
+from cadenza.ports.monitoring import SloStatus
 
 
 class MemorySlos:
@@ -38,30 +38,15 @@ class MemoryHealth:
 
 
 class MemoryAlerts:
-    """Alerts, and when to send them."""
+    """Alerts by their keys."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
         self._lock = tables.lock
 
-    async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
+    async def raise_alert(self, alert: Alert) -> bool:
         with self._lock:
-            return write_alert(self._tables, RaisedAlert(alert, owed))
-
-    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[AlertToSend]:
-        with self._lock:
-            due = [
-                one for one in self._tables.alerts.values() if one.due_at is not None and one.due_at <= now
-            ]
-            taken = sorted(due, key=lambda one: (one.alert.raised_at, one.alert.key))[:limit]
-            for one in taken:
-                one.due_at, one.attempts = until, one.attempts + 1
-            return [AlertToSend(one.alert, one.attempts) for one in taken]
-
-    async def settle_alert(self, key: str, again_at: datetime | None) -> None:
-        with self._lock:
-            if key in self._tables.alerts:
-                self._tables.alerts[key].due_at = again_at
+            return write_alert(self._tables, alert)
 
     async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
         with self._lock:
@@ -77,12 +62,11 @@ class MemoryAlerts:
             }
 
 
-def write_alert(tables: MemoryTables, raised: RaisedAlert) -> bool:
+def write_alert(tables: MemoryTables, alert: Alert) -> bool:
     """Write an alert unless there is one of its key; with the lock held."""
-    alert, owed = raised
     if alert.key in tables.alerts:
         return False
-    tables.alerts[alert.key] = StoredAlert(alert, alert.raised_at if owed else None)
+    tables.alerts[alert.key] = StoredAlert(alert)
     return True
 
 

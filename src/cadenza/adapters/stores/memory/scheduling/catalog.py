@@ -4,6 +4,7 @@ from collections import ChainMap
 from itertools import islice
 
 from cadenza.adapters.stores.common import already_exists, checked_bulk_change, matches, same_job
+from cadenza.adapters.stores.memory.monitoring.alert_routes import drop_route
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
@@ -114,7 +115,12 @@ class MemoryCatalog:
             for (owner, id_), rule in sorted(self._tables.rules.items())
             if owner == tenant_id and (rule.job_id in of_jobs or id_ in scope.rule_ids)
         }
-        return BulkState(jobs, inside, elsewhere, rules)
+        routes = {
+            id_: route
+            for (owner, id_), route in sorted(self._tables.alert_routes.items())
+            if owner == tenant_id and scope.routes
+        }
+        return BulkState(jobs, inside, elsewhere, rules, routes)
 
     def _refuse_taken(self, decided: BulkChange, current: BulkState) -> None:
         """A new endpoint is one outside the scope; its id may be in use there."""
@@ -135,5 +141,12 @@ class MemoryCatalog:
             self._tables.rules.pop((tenant_id, rule_id), None)
         for rule in decided.rules:
             self._tables.rules[tenant_id, rule.id] = rule
+        self._write_routes(tenant_id, decided)
         if decided.jobs or decided.removed_jobs:
             self._tables.wakeups.notify([tenant_id])
+
+    def _write_routes(self, tenant_id: str, decided: BulkChange) -> None:
+        for route_id in decided.removed_routes:
+            drop_route(self._tables, tenant_id, route_id)
+        for route in decided.routes:
+            self._tables.alert_routes[tenant_id, route.id] = route

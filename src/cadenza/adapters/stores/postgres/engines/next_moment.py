@@ -23,18 +23,21 @@ SELECT least(
     ),
     (SELECT min(tidy_at) FROM endpoint_states WHERE tidy_at IS NOT NULL),
     (SELECT min(at) FROM looks WHERE $2),
-    (SELECT min(due_at) FROM alerts WHERE $3 AND due_at IS NOT NULL),
+    (SELECT min(due_at) FROM alerts WHERE due_at IS NOT NULL),
+    (SELECT min(decide_at) FROM alert_conditions WHERE decide_at IS NOT NULL),
+    (SELECT min(due_at) FROM alert_messages),
     (
-        SELECT min(n.next_cutoff) - $4::interval
+        SELECT min(n.next_cutoff) - $3::interval
         FROM generate_series(0, {SHARDS - 1}) AS one (shard), LATERAL (
             SELECT u.next_cutoff FROM daily_users u WHERE u.shard = one.shard
             ORDER BY u.next_cutoff LIMIT 1
-        ) AS n WHERE $4 IS NOT NULL
+        ) AS n WHERE $3 IS NOT NULL
     )
 )
 """
 """The first of: the next endpoint that can be claimed, the end of a lease that protects a run, a hint that
-expires unserved, an analysis, an alert, the opening of a daily window."""
+expires unserved, an analysis, an alert, a decision about a condition, a message, the opening of a daily
+window."""
 
 
 class WorkOfProcess(NamedTuple):
@@ -43,7 +46,6 @@ class WorkOfProcess(NamedTuple):
     can_run: Collection[str]
     """The requirements of the targets that it runs."""
     plans: bool = True
-    sends_alerts: bool = False
     daily_window: timedelta | None = None
     """How long before their cutoffs it serves daily users; None if it does not."""
 
@@ -51,6 +53,6 @@ class WorkOfProcess(NamedTuple):
 async def next_moment(pool: PostgresPool, work: WorkOfProcess) -> datetime | None:
     """The earliest moment at which the process has something to do; None if none is known."""
     required = [*work.can_run, *tried_requirements(work.can_run, *Trial)]
-    rows = await pool.read(NEXT_MOMENT, required, work.plans, work.sends_alerts, work.daily_window)
+    rows = await pool.read(NEXT_MOMENT, required, work.plans, work.daily_window)
     moment: datetime | None = rows[0][0]
     return moment

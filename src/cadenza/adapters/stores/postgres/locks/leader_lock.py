@@ -12,7 +12,7 @@ from cadenza.adapters.stores.postgres.locks.row_leases import LEASE_S, RowLeases
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.monitoring.outage import Outage
-from cadenza.ports.leader import Work
+from cadenza.ports.planning import LeaderWork
 from cadenza.ports.telemetry import Logger
 
 LEADER_LOCK_KEY = 7_236_836_944
@@ -40,7 +40,7 @@ class PostgresLeaderLock:
         self._waiting_logged = False
         self._outage = Outage()
 
-    async def hold(self, work: Work) -> None:
+    async def hold(self, work: LeaderWork) -> None:
         """Do the work while holding the lock; an exception of the work ends this."""
         while True:
             try:
@@ -56,7 +56,7 @@ class PostgresLeaderLock:
                 )
             await self._sleep(RETRY_S)
 
-    async def _hold_once(self, work: Work) -> bool:
+    async def _hold_once(self, work: LeaderWork) -> bool:
         """Did the work end? False if another process holds the lock."""
         connection = await self._pool.connect()
         try:
@@ -80,7 +80,7 @@ class PostgresLeaderLock:
             self._log_waiting()
         return taken
 
-    async def _work_until_lost(self, lost: Coroutine[Any, Any, None], work: Work) -> None:
+    async def _work_until_lost(self, lost: Coroutine[Any, Any, None], work: LeaderWork) -> None:
         working, watching = asyncio.create_task(work()), asyncio.create_task(lost)
         try:
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -114,14 +114,14 @@ class LeasedLeaderLock(PostgresLeaderLock):
         super().__init__(pool, log, sleep)
         self._leases = RowLeases(pool, holder, lease_s=lease_s, sleep=sleep)
 
-    async def hold(self, work: Work) -> None:
+    async def hold(self, work: LeaderWork) -> None:
         """Do the work while holding the lock; then the pool is closed."""
         try:
             await super().hold(work)
         finally:
             await asyncio.shield(self._pool.close())
 
-    async def _hold_once(self, work: Work) -> bool:
+    async def _hold_once(self, work: LeaderWork) -> bool:
         taken_at = asyncio.get_running_loop().time()
         if not self._note_taken(taken=bool(await self._leases.take([LEADER]))):
             return False

@@ -69,7 +69,7 @@ async def write_turns_and_alerts(connection: Connection, settled: Iterable[Settl
     settled = list(settled)
     for turn in sorted(turns_of(settled), key=lambda turn: turn.conversation):
         await write_turn(connection, turn)
-    alerts = [alert_row(alert, owed=owed) for alert, owed in alerts_of(settled)]
+    alerts = [alert_row(alert) for alert in alerts_of(settled)]
     if alerts:
         await connection.executemany(RAISE, sorted(alerts, key=itemgetter(0)))
 

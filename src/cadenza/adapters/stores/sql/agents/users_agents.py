@@ -5,10 +5,12 @@ from datetime import date
 
 from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.database import KEYS, NOTIFY, Connection, Database
+from cadenza.adapters.stores.sql.monitoring.conditions import DROP_MESSAGES
 from cadenza.adapters.stores.sql.rows import Read, Row, beginning_with
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.monitoring.alert import about_endpoint
+from cadenza.domain.monitoring.condition import endpoint_condition
 from cadenza.ports.access import user_reply_prefix
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -40,6 +42,7 @@ ENDPOINTS_OF_USER = "SELECT id FROM endpoints WHERE tenant_id = $1 AND user_id =
 ENDPOINTS_OF_AGENT = "SELECT id FROM endpoints WHERE tenant_id = $1 AND agent_id = $2 ORDER BY id"
 REMOVE_REPLIES = "DELETE FROM replies WHERE tenant_id = $1 AND key >= $2 AND key < $3"
 REMOVE_ALERTS = "DELETE FROM alerts WHERE key >= $1 AND key < $2 AND (facts ->> 'endpoint_id') = $3"
+REMOVE_CONDITION = "DELETE FROM alert_conditions WHERE tenant_id = $1 AND id = $2"
 TABLES_OF_ENDPOINT = ("endpoint_states", "runs", "notes")
 TABLES_OF_USER = ("daily_users", "daily_verdicts", "daily_gaps")
 """Those without a foreign key; from all others the database deletes by itself."""
@@ -155,5 +158,8 @@ async def _remove_endpoints(
         await connection.execute(statement, tenant_id, ids)
     alerts = [(*beginning_with(about_endpoint(tenant_id, id_)), id_) for id_ in ids]
     await connection.executemany(REMOVE_ALERTS, alerts)
+    conditions = [endpoint_condition(tenant_id, id_) for id_ in ids]
+    await connection.executemany(REMOVE_CONDITION, conditions)
+    await connection.executemany(DROP_MESSAGES, conditions)
     statement = "DELETE FROM endpoints WHERE tenant_id = $1 AND id = ANY ($2::text[])"
     await connection.execute(statement, tenant_id, ids)

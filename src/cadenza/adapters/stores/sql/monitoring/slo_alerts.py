@@ -1,6 +1,6 @@
-"""The state of each SLO as each process measured it, and alerts with their delivery."""
+"""The state of each SLO as each process measured it, and alerts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row, beginning_with, storable
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, alert_key_prefixes
 from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
-from cadenza.ports.monitoring import AlertToSend, SloStatus
+from cadenza.ports.monitoring import SloStatus
 
 PUT_SLO = """
 INSERT INTO slo_standings (process, scheduler, slo, evaluated_at, window_minutes, breached_since, state)
@@ -24,19 +24,13 @@ SELECT process, scheduler, slo, evaluated_at, window_minutes, breached_since, st
 FROM slo_standings WHERE evaluated_at >= $1 ORDER BY process, scheduler, slo
 """
 DELETE_OLD_SLOS = "DELETE FROM slo_standings WHERE evaluated_at < $1"
-ALERT = "key, kind, state, text, raised_at, facts, attempts"
-RAISE = """
-INSERT INTO alerts (key, kind, state, text, raised_at, facts, due_at, attempts)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING
+ALERT = "key, kind, state, text, raised_at, facts"
+RAISE = f"""
+INSERT INTO alerts ({ALERT}, due_at, attempts)
+VALUES ($1, $2, $3, $4, $5, $6, $5, 0) ON CONFLICT (key) DO NOTHING
 """
+"""One with a due moment was not applied to its condition yet."""
 RAISE_IF_NEW = f"{RAISE} RETURNING key"
-LOCK_DUE = """
-SELECT key FROM alerts WHERE due_at <= $1 ORDER BY raised_at, key LIMIT $2 FOR UPDATE SKIP LOCKED
-"""
-TAKE = f"""
-UPDATE alerts SET due_at = $1, attempts = attempts + 1 WHERE key = ANY ($2::text[]) RETURNING {ALERT}
-"""
-SETTLE = "UPDATE alerts SET due_at = $1 WHERE key = $2"
 AMONG_THE_NEWEST = f"""
 SELECT {ALERT} FROM (SELECT * FROM alerts ORDER BY raised_at DESC, key DESC LIMIT $3) AS newest
 WHERE coalesce(facts ->> 'tenant_id', $1) = $1 ORDER BY raised_at DESC, key DESC LIMIT $2
@@ -77,31 +71,19 @@ class SqlSlos:
 
 
 class SqlAlerts:
-    """Alerts, and when to send them."""
+    """Alerts by their keys."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
-        return bool(await self._database.ask(RAISE_IF_NEW, *alert_row(alert, owed=owed)))
-
-    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[AlertToSend]:
-        async def work(connection: Connection) -> Sequence[Row]:
-            due = [row[0] for row in await connection.fetch(LOCK_DUE, now, limit)]
-            return await connection.fetch(TAKE, until, due) if due else []
-
-        rows = await self._database.write(work)
-        taken = [_read_alert(row, self._database.read_moment) for row in rows]
-        return sorted(taken, key=lambda owed: (owed.alert.raised_at, owed.alert.key))
-
-    async def settle_alert(self, key: str, again_at: datetime | None) -> None:
-        await self._database.ask(SETTLE, again_at, key)
+    async def raise_alert(self, alert: Alert) -> bool:
+        return bool(await self._database.ask(RAISE_IF_NEW, *alert_row(alert)))
 
     async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
         rows = await self._database.read(AMONG_THE_NEWEST, tenant_id, limit, NEWEST_READ)
         if len(rows) < limit:
             rows = await self._database.read(AMONG_ITS_OWN, tenant_id, limit, *key_ranges(tenant_id))
-        return [_read_alert(row, self._database.read_moment).alert for row in rows]
+        return [read_alert(row, self._database.read_moment) for row in rows]
 
     async def forget_alerts(self, before: datetime) -> None:
         await self._database.ask(DELETE_OLD_ALERTS, before)
@@ -125,26 +107,17 @@ def _read_slo(row: Row, read: Read) -> SloStatus:
     return SloStatus(process, scheduler, read(evaluated_at), window_minutes, state)
 
 
-def alert_row(alert: Alert, *, owed: bool) -> tuple[Any, ...]:
-    """The columns that `RAISE` writes; an alert that is not owed is shown and never sent."""
+def alert_row(alert: Alert) -> tuple[Any, ...]:
+    """The columns `ALERT`."""
     facts = {name: storable(fact) if isinstance(fact, str) else fact for name, fact in alert.facts.items()}
-    document = orjson.dumps(facts).decode()
-    due_at = alert.raised_at if owed else None
-    return (
-        alert.key,
-        alert.kind.value,
-        alert.state.value,
-        storable(alert.text),
-        alert.raised_at,
-        document,
-        due_at,
-        0,
-    )
+    words = (alert.key, alert.kind.value, alert.state.value, storable(alert.text))
+    return (*words, alert.raised_at, orjson.dumps(facts).decode())
 
 
-def _read_alert(row: Row, read: Read) -> AlertToSend:
-    key, kind, state, text, raised_at, facts, attempts = row
-    alert = Alert(
+def read_alert(row: Iterable[Any], read: Read) -> Alert:
+    """The alert of the columns `ALERT`."""
+    key, kind, state, text, raised_at, facts = row
+    return Alert(
         key=key,
         kind=AlertKind(kind),
         state=AlertState(state),
@@ -152,7 +125,6 @@ def _read_alert(row: Row, read: Read) -> AlertToSend:
         raised_at=read(raised_at),
         facts=orjson.loads(facts),
     )
-    return AlertToSend(alert, attempts)
 
 
 def key_ranges(tenant_id: str) -> tuple[str, ...]:

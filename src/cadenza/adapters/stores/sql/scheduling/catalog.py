@@ -11,6 +11,7 @@ from typing import Any
 from cadenza.adapters.stores.common import checked_bulk_change
 from cadenza.adapters.stores.sql.database import Connection, wake_workers
 from cadenza.adapters.stores.sql.large_results import beside_loop, for_many, read_rows
+from cadenza.adapters.stores.sql.monitoring import alert_routes
 from cadenza.adapters.stores.sql.planning import rules
 from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, write_job
@@ -121,6 +122,7 @@ class SqlCatalog(SqlJobs):
         await tables.record(connection, new)
         await tables.amend(connection, [(current.endpoints[one.endpoint.id], one) for one in old])
         await _write_rules(connection, tenant_id, decided)
+        await _write_routes(connection, tenant_id, decided)
         if new or touched:
             await wake_workers(connection, [tenant_id])
         return decided
@@ -146,7 +148,10 @@ class SqlCatalog(SqlJobs):
         rows = await connection.fetch(rules.LIST_WITHIN, tenant_id, wanted[0], list(scope.rule_ids))
         found = {rule.id: rule for rule in await read_rows(rows, lambda row: rules.read_rule(row, read))}
         live = await connection.fetchval(COUNT_LIVE, tenant_id)
-        return BulkState(jobs, endpoints, live - sum(one.live for one in endpoints.values()), found)
+        elsewhere = live - sum(one.live for one in endpoints.values())
+        rows = await connection.fetch(alert_routes.OF_TENANTS, [tenant_id]) if scope.routes else ()
+        routes = {route.id: route for route in (alert_routes.read_route(row, read) for row in rows)}
+        return BulkState(jobs, endpoints, elsewhere, found, routes)
 
 
 async def _write_rules(connection: Connection, tenant_id: str, decided: BulkChange) -> None:
@@ -156,3 +161,13 @@ async def _write_rules(connection: Connection, tenant_id: str, decided: BulkChan
         )
     if decided.rules:
         await connection.executemany(rules.PUT, [rules.write_rule(rule) for rule in decided.rules])
+
+
+async def _write_routes(connection: Connection, tenant_id: str, decided: BulkChange) -> None:
+    removed = [(tenant_id, route_id) for route_id in decided.removed_routes]
+    for statement in (alert_routes.REMOVE, alert_routes.DROP_MESSAGES) if removed else ():
+        await connection.executemany(statement, removed)
+    if decided.routes:
+        await connection.executemany(
+            alert_routes.PUT, [alert_routes.write_route(route) for route in decided.routes]
+        )

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 import orjson
 
+from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
@@ -100,6 +101,10 @@ def write_definition(endpoint: Endpoint) -> str:
         "planning": endpoint.planning,
         "created_at": endpoint.created_at,
     }
+    if endpoint.severity is not Severity.WARNING:
+        document["severity"] = endpoint.severity
+    if endpoint.parent_id is not None:
+        document["parent_id"] = endpoint.parent_id
     return orjson.dumps(document).decode()
 
 
@@ -119,6 +124,8 @@ def _read(document: str) -> dict[str, Any]:
         "labels": read.get("labels", {}),
         "planning": _restored(Planning, read.get("planning", {})),
         "created_at": _restored(datetime, read.get("created_at")),
+        "severity": Severity(read.get("severity", Severity.WARNING)),
+        "parent_id": read.get("parent_id"),
     }
 
 
