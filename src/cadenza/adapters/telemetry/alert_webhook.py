@@ -17,6 +17,8 @@ from cadenza.ports.dispatcher import Dispatcher
 Format = Literal["json", "slack"]
 FORMATS: Mapping[str, Callable[[Alert], dict[str, Any]]] = {"json": as_event, "slack": as_slack}
 TIMEOUT_MS = 10_000
+OPERATOR = "default"
+"""The tenant whose secrets sign what is sent to the address of the settings."""
 
 
 def without_references(value: Json) -> Json:
@@ -34,12 +36,20 @@ class WebhookSender:
     """Posts alerts to one address. Every attempt at an alert carries the same `webhook-id`."""
 
     def __init__(
-        self, dispatcher: Dispatcher, clock: Clock, *, url: str, form: Format, signing: tuple[str, ...] = ()
+        self,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        *,
+        url: str,
+        form: Format,
+        signing: tuple[str, ...] = (),
+        tenant_id: str = OPERATOR,
     ) -> None:
         self._dispatcher = dispatcher
         self._clock = clock
         self._write = FORMATS[form]
         self._target = HttpTarget(url, "POST", signing=signing)
+        self._tenant_id = tenant_id
 
     async def send(self, alert: Alert, attempt: int) -> str | None:
         """Post it once; a 2xx status means that it arrived."""
@@ -55,7 +65,7 @@ class WebhookSender:
             signing=self._target.signing,
         )
         policy = Policy(timeout_ms=TIMEOUT_MS)
-        endpoint = Endpoint(id=name, name=name, target=target, policy=policy)
+        endpoint = Endpoint(id=name, name=name, tenant_id=self._tenant_id, target=target, policy=policy)
         return Claim(
             name, name, endpoint, alert.raised_at, now, attempt, Source.MANUAL, now, now, started_at=now
         )

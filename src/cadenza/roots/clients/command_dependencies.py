@@ -61,6 +61,7 @@ def command_dependencies(
         conversations=later("conversations"),
         models=allowed_models(settings),
         simulations=later("simulations"),
+        channels=later("channels"),
     )
 
 

@@ -14,6 +14,8 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.telemetry.alert_channels import AddressSender, RouteChannels
+from cadenza.domain.monitoring.alert import Alert
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.application import Application
@@ -25,7 +27,7 @@ from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings, allowed_models
 from cadenza.roots.wiring.agents import conversations
-from cadenza.roots.wiring.secrets import open_secrets
+from cadenza.roots.wiring.secrets import open_secrets, target_secrets
 from cadenza.sim.playback import Playback
 
 
@@ -73,6 +75,7 @@ def application_dependencies(
         shared,
         conversations=conversations(settings, shared),
         models=allowed_models(settings),
+        channels=route_channels(settings, secrets, dispatcher=http, clock=clock),
         daily_window=timedelta(minutes=settings.window_minutes),
     )
 
@@ -115,3 +118,31 @@ def dependencies(
         system_clock=SystemClock(),
         simulations=Playback(),
     )
+
+
+def route_channels(
+    settings: Settings, stored: StoredSecrets, *, dispatcher: Dispatcher, clock: Clock
+) -> RouteChannels:
+    """What sends messages to the channels of routes; Apprise is loaded with its first message."""
+    return RouteChannels(
+        dispatcher=dispatcher,
+        secrets=target_secrets(settings, stored),
+        clock=clock,
+        send_by_apprise=_apprise_when_needed(settings),
+    )
+
+
+def _apprise_when_needed(settings: Settings) -> AddressSender:
+    made: list[AddressSender] = []
+
+    async def send(url: str, alert: Alert) -> str | None:
+        if not made:
+            from cadenza.adapters.dispatch.http.ssrf_guard import SsrfGuard
+            from cadenza.adapters.telemetry.apprise_channel import AppriseSender
+            from cadenza.roots.wiring.http_dispatch import http_settings
+
+            http = http_settings(settings)
+            made.append(AppriseSender(SsrfGuard(allow_private=http.allow_private, allow=http.allow)))
+        return await made[0](url, alert)
+
+    return send

@@ -9,6 +9,7 @@ from socket import gethostname
 from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.telemetry.alert_webhook import WebhookSender
 from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.adapters.telemetry.prometheus import SchedulerMetrics
@@ -16,13 +17,14 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.slo import SloSettings
 from cadenza.engine.daily.tick import STALLED_TICKS
 from cadenza.engine.monitoring import alert_delivery, slo_watcher
-from cadenza.engine.monitoring.alert_delivery import AlertDelivery
+from cadenza.engine.monitoring.alert_delivery import AlertDelivery, AlertSettings
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.engine.supervision import Part
 from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.application import route_channels
 from cadenza.roots.wiring.http_dispatch import http_dispatcher
 from cadenza.roots.wiring.secrets import open_secrets
 
@@ -59,14 +61,13 @@ class ProcessMonitoring:
             await self._open_otel(stack, self._settings.otel_endpoint)
         watcher = self._watcher(expected)
         self.events.attach("slo-watcher", watcher, slo_watcher.EVENTS)
-        alerts = self._alert_delivery(await self._open_sender(stack))
+        alerts = await self._open_alert_delivery(stack)
         self.events.attach("alerts", alerts, alert_delivery.EVENTS)
         return [Part("slo-watcher", watcher.run), Part("alerts", alerts.run)]
 
     def endpoint_alerts(self) -> EndpointAlerts:
         """Alerts about failing endpoints, which a worker stores with the runs."""
-        failures, owed = self._settings.alert_failures, self._settings.alert_url is not None
-        return EndpointAlerts(clock=self._clock, failures=failures, owed=owed)
+        return EndpointAlerts(clock=self._clock, failures=self._settings.alert_failures)
 
     def _watcher(self, expected: tuple[str, ...]) -> SloWatcher:
         return SloWatcher(
@@ -81,30 +82,33 @@ class ProcessMonitoring:
             last_idle_at=self._last_idle_at,
         )
 
-    async def _open_sender(self, stack: AsyncExitStack) -> WebhookSender | None:
+    async def _open_alert_delivery(self, stack: AsyncExitStack) -> AlertDelivery:
+        settings = self._settings
+        stored = await stack.enter_async_context(open_secrets(settings, self._store))
+        http = http_dispatcher(settings, stored, clock=self._clock, log=self._log)
+        sender = self._default_sender(http)
+        await stack.enter_async_context(http)
+        return AlertDelivery(
+            store=self._store,
+            sender=sender,
+            channels=route_channels(settings, stored, dispatcher=http, clock=self._clock),
+            clock=self._clock,
+            log=self._log,
+            telemetry=self.events,
+            settings=AlertSettings(settings.alert_failures, settings.alert_gather_ms),
+        )
+
+    def _default_sender(self, http: HttpDispatcher) -> WebhookSender | None:
+        """What sends to the address of the settings, for tenants without routes."""
         settings = self._settings
         if settings.alert_url is None:
             return None
         url = settings.alert_url.get_secret_value()
-        stored = await stack.enter_async_context(open_secrets(settings))
-        http = http_dispatcher(settings, stored, clock=self._clock, log=self._log)
         signing = (f"${{{settings.alert_secret}}}",) if settings.alert_secret is not None else ()
         try:
-            sender = WebhookSender(http, self._clock, url=url, form=settings.alert_format, signing=signing)
+            return WebhookSender(http, self._clock, url=url, form=settings.alert_format, signing=signing)
         except InvalidRequest as problem:
             raise InvalidRequest(f"CADENZA_ALERT_URL is invalid: {problem.message}", "alert_url") from None
-        await stack.enter_async_context(http)
-        return sender
-
-    def _alert_delivery(self, sender: WebhookSender | None) -> AlertDelivery:
-        return AlertDelivery(
-            store=self._store.alerts,
-            sender=sender,
-            clock=self._clock,
-            log=self._log,
-            telemetry=self.events,
-            failures=self._settings.alert_failures,
-        )
 
     async def _open_otel(self, stack: AsyncExitStack, endpoint: str) -> None:
         from cadenza.adapters.telemetry.otel import open_otel
