@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from tests.monitoring.alert_fixtures import Channels
 
 from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.cron import CronsimCron
@@ -63,6 +64,7 @@ class ApplicationFixture:
         self.clock = FakeClock()
         self.store = MemoryStore(FakeIds())
         self.dispatcher = FakeDispatcher()
+        self.channels = Channels()
         self.secrets = SecretNames()
         cron, log = CronsimCron(), NoLog()
         steering = Steering(store=self.store.endpoints, clock=self.clock, cron=cron, jitter_ms=jitter_ms)
@@ -78,6 +80,7 @@ class ApplicationFixture:
                 secrets=self.secrets,
                 steering=steering,
                 expressions=CelExpressions(),
+                channels=self.channels,
                 take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
                 jitter_ms=jitter_ms,
                 max_timeout_ms=max_timeout_ms,

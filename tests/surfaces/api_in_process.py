@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from tests.monitoring.alert_fixtures import Channels
+
 from cadenza.adapters.access.rate_limiter import RequestRateLimiter, TrialRateLimiter
 from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
@@ -79,6 +81,7 @@ class ApiInProcess:
         self.store = store or MemoryStore(TimeOrderedIds())
         self.log = FakeLog()
         self.dispatcher = FakeDispatcher()
+        self.channels = Channels()
         self.secrets = StoredSecrets(MemorySealed(), ConfiguredKeys(SEALING_KEY))
         cron = CronsimCron()
         dependencies = Dependencies(
@@ -92,6 +95,7 @@ class ApiInProcess:
             secrets=self.secrets,
             steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
             expressions=CelExpressions(),
+            channels=self.channels,
             take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
             simulations=PLAYBACK,
         )

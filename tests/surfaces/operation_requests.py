@@ -19,6 +19,8 @@ IDS = {
     "schedule_id": "sched-none",
     "date": "2025-01-01",
     "record_id": "none",
+    "condition_id": "endpoint-none",
+    "route_id": "team",
 }
 A_RULE: dict[str, Any] = {
     "id": "rule",
@@ -26,6 +28,12 @@ A_RULE: dict[str, Any] = {
     "name": "a surge",
     "when": "run.status == 'failure'",
     "then": {"tool": "propose_interval", "intervalMs": 30_000},
+}
+A_ROUTE: dict[str, Any] = {
+    "id": "team",
+    "name": "Team",
+    "channel": {"type": "webhook", "url": "https://alerts.example/${secret:PATH}"},
+    "match": {"labels": {"team": "web"}},
 }
 A_SCHEDULE: dict[str, Any] = {
     "name": "Pizza",
@@ -54,6 +62,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "send_message": {"user_id": "ada", "text": "list my reminders"},
     "put_daily_user": {"due_time": "07:30"},
     "put_daily_users": {"users": [{"user_id": "ada", "due_time": "07:30"}]},
+    "create_alert_route": A_ROUTE | {"id": "new"},
+    "update_alert_route": {"enabled": False},
+    "silence_condition": {"minutes": 60},
     "apply_config": {"version": 1, "jobs": []},
 }
 SERVED: list[tuple[AnyOperation, Route]] = [(one, one.route) for one in OPERATIONS if one.route is not None]

@@ -1,10 +1,15 @@
 """A tenant with one of everything."""
 
+from datetime import timedelta
+from functools import partial
+
 from tests.surfaces.api_in_process import ApiInProcess
-from tests.surfaces.operation_requests import A_RULE, A_SCHEDULE
+from tests.surfaces.operation_requests import A_ROUTE, A_RULE, A_SCHEDULE
 
 from cadenza.domain.access.audit import AuditFilter
+from cadenza.domain.monitoring.condition import ConditionKey, endpoint_condition, silence
 from cadenza.testing.contracts.harness import Bench
+from cadenza.testing.contracts.monitoring.conditions import apply, failed
 
 
 async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]:
@@ -18,6 +23,8 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     await api.create_heartbeat(tenant_id)
     assert (await api.ask("PUT /v1/secrets/SECRET", {"value": "x"}, by=tenant_id)).status == 204
     assert (await api.ask("POST /v1/rules", A_RULE, by=tenant_id)).status == 201
+    assert (await api.ask("POST /v1/alert-routes", A_ROUTE, by=tenant_id)).status == 201
+    condition = await _silenced_condition(api, tenant_id)
     made = await api.ask("POST /v1/keys", {"name": "other"}, by=tenant_id)
     assert (await api.ask("PUT /v1/users/ada", {}, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
@@ -30,4 +37,14 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
         "key_id": made.json()["id"],
         "schedule_id": planned.json()["id"],
         "record_id": changed.id,
+        "condition_id": condition.id,
     }
+
+
+async def _silenced_condition(api: ApiInProcess, tenant_id: str) -> ConditionKey:
+    """A condition of the endpoint, which every change of conditions applies to."""
+    await apply(api.store, failed("traffic", tenant_id=tenant_id))
+    key, now = endpoint_condition(tenant_id, "traffic"), api.clock.now()
+    change = partial(silence, until=now + timedelta(days=300), reason=None, now=now)
+    await api.store.conditions.amend_condition(key, change, release_at=now)
+    return key

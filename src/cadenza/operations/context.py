@@ -12,6 +12,7 @@ from cadenza.domain.daily.window import WINDOW
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.audit_trail import AuditTrail
 from cadenza.ports.access import TokenGenerator, user_reply_key
+from cadenza.ports.alerting import ChannelSender
 from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.ids import Ids
 from cadenza.ports.planning import Expressions
@@ -64,6 +65,8 @@ class Dependencies:
     """Runs turns of agents; None where there are no agents."""
     models: Collection[str] = ()
     """The models that agents may have."""
+    channels: ChannelSender | None = None
+    """Sends test messages of alert routes; None where nothing is sent."""
     simulations: Simulations | None = None
     """Simulated scenarios; None where there are none."""
 

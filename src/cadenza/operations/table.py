@@ -12,6 +12,8 @@ from cadenza.operations.config.apply import CONFIG
 from cadenza.operations.daily.days import DAILY_DAYS
 from cadenza.operations.daily.statistics import DAILY_FIGURES
 from cadenza.operations.daily.users import DAILY_USERS
+from cadenza.operations.monitoring.alert_routes import ALERT_ROUTES
+from cadenza.operations.monitoring.conditions import CONDITIONS
 from cadenza.operations.monitoring.heartbeats import HEARTBEATS
 from cadenza.operations.monitoring.overview import OVERVIEW
 from cadenza.operations.monitoring.slo_alerts import ALERTS, SLO
@@ -60,6 +62,8 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *USAGE,
     *SLO,
     *ALERTS,
+    *CONDITIONS,
+    *ALERT_ROUTES,
     *KEYS,
     *LOGIN_LINKS,
     *AUDIT,

@@ -40,11 +40,13 @@ EXPECTED = {
     "runs show": 3,
     "audit show": 3,
     "audit restore": 3,
+    **dict.fromkeys(("alerts acknowledge", "alerts silence", "alerts unsilence"), 3),
     "keys delete": 3,
     "schedules resume": 3,
     "schedules delete": 3,
 }
 LAST = (
+    ("alert-routes", "delete"),
     ("agents", "delete"),
     ("users", "delete"),
     ("rules", "delete"),

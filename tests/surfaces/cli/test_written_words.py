@@ -38,6 +38,8 @@ IN_OTHER_WORDS = {
     "get_overview": {"ahead_minutes"},
     "send_message": {"idempotency_key"},
     "list_audit": {"limit", "cursor"},
+    "silence_condition": {"minutes"},
+    "create_alert_route": {"enabled"},
 }
 """Fields that a command fills by itself, or leaves as usual."""
 

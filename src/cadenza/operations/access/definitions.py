@@ -7,13 +7,15 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from cadenza.domain.json_values import Json
+from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
+from cadenza.operations.monitoring.route_schemas import route_definition
 from cadenza.operations.planning.rule_schemas import rule_parts_as_shapes
 from cadenza.operations.scheduling.schemas import as_shape
 
 OF_JOB = ("name", "description", "active", "metadata")
-OF_ENDPOINT = ("name", "job_id", "description", "labels", "hint_mode", "enabled")
+OF_ENDPOINT = ("name", "job_id", "description", "labels", "hint_mode", "severity", "parent_id", "enabled")
 PARTS = ("target", "baseline", "guard", "policy", "planning")
 NOT_DEFINED = ("id", "tenant_id", "created_at")
 
@@ -31,6 +33,8 @@ def definition_of(value: Any) -> dict[str, Json] | None:
         case Rule():
             of_rule = {"job_id": value.job_id, "endpoint_id": value.endpoint_id, "enabled": value.enabled}
             return _plain(of_rule | rule_parts_as_shapes(value))
+        case AlertRoute():
+            return _plain(route_definition(value))
         case _:
             words = asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
             return _plain({name: word for name, word in words.items() if name not in NOT_DEFINED})

@@ -3,6 +3,7 @@
 from asyncio import to_thread
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar
 
 from pydantic import JsonValue
@@ -10,18 +11,23 @@ from pydantic_core import to_jsonable_python
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.monitoring.alert_route import MOST_ROUTES, Channel, RouteMatch
 from cadenza.domain.planning.rules.rule import Escalation, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.engine.async_helpers import beside_event_loop
-from cadenza.operations.config.difference import Action, Decision, Difference, Kind, decide
+from cadenza.operations.config.alert_routes import config_routes
+from cadenza.operations.config.changes import Action, Difference, Kind
+from cadenza.operations.config.difference import Decision, decide
 from cadenza.operations.config.export import config_of
-from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigJob
+from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigAlertRoute, ConfigDocument, ConfigJob
 from cadenza.operations.config.validation import read_intent
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag
 from cadenza.operations.long_pages import size_of
+from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.rule_schemas import SHAPES, step_shape
+from cadenza.operations.scheduling.parents import parents_outside
 from cadenza.operations.scheduling.schemas import KINDS, as_shape
 from cadenza.ports.catalog import BulkChange, BulkState, Page
 
@@ -37,7 +43,8 @@ class ApplyConfig(ConfigDocument):
     """Report what would change, and change nothing."""
     prune: Flag = False
     """Delete endpoints and rules of the file's jobs that it does not name, and jobs that a file made and this
-    one does not name, with all that is theirs. Jobs that were made otherwise are never deleted."""
+    one does not name, with all that is theirs. Jobs that were made otherwise are never deleted. If the file
+    has `alert_routes`, those that it does not name are deleted, too."""
 
 
 class FieldView(View):
@@ -96,11 +103,15 @@ class ConfigView(View):
 
     version: Literal[1]
     jobs: list[ConfigJob]
+    alert_routes: list[ConfigAlertRoute] = []
+    """Their addresses are written as they are shown; applied here, such an address means the stored one."""
 
 
 @operation("POST /v1/apply", Scope.WRITE, bulk=True, ranked=True)
 async def apply_config(context: RequestContext, command: ApplyConfig) -> AppliedView:
-    """Bring jobs, endpoints and rules to what a configuration says, in one commit: all of it, or nothing.
+    """Bring all that a configuration names to what it says, in one commit: all of it, or nothing.
+
+    It names jobs with their endpoints and rules, and alert routes.
 
     What it does not mention stays: hints, pauses, history, and jobs, endpoints and rules that it does
     not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
@@ -111,6 +122,8 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
         intent = await to_thread(read_intent, context, command, limits=limits, prune=command.prune)
     except InvalidRequest as problem:
         raise command.as_written(problem) from None
+    outside = await parents_outside(context, [one.endpoint for one in intent.endpoints.values()])
+    intent = replace(intent, outside_parents=outside)
     decisions: list[Decision] = []
 
     def decide_changes(current: BulkState) -> BulkChange:
@@ -136,7 +149,12 @@ async def export_config(context: RequestContext, command: ExportConfig) -> Confi
     jobs = await _all("jobs", lambda page: store.catalog.jobs(tenant_id, page))
     endpoints = await _all("endpoints", lambda page: store.catalog.find(tenant_id, page=page))
     rules = await _all("rules", lambda page: store.rules.rules(tenant_id, page=page))
-    return ConfigView.model_construct(version=1, jobs=await to_thread(config_of, jobs, endpoints, rules))
+    routes = await store.alert_routes.routes(tenant_id, Page(MOST_ROUTES))
+    return ConfigView.model_construct(
+        version=1,
+        jobs=await to_thread(config_of, jobs, endpoints, rules),
+        alert_routes=config_routes(routes),
+    )
 
 
 async def _all(name: str, read: Callable[[Page], Awaitable[list[Stored]]]) -> list[Stored]:
@@ -165,6 +183,10 @@ def _as_json(value: Any) -> JsonValue:
     """A value as it stands on the wire, without what is as usual."""
     if type(value) in KINDS:
         value = as_shape(value).model_dump(mode="json", exclude_defaults=True)
+    if isinstance(value, RouteMatch):
+        value = MatchShape.of(value)
+    if isinstance(value, Channel):
+        value = ChannelShape.of(value)
     if type(value) in SHAPES:
         value = step_shape(value).model_dump(mode="json", exclude_defaults=True)
     if isinstance(value, tuple):

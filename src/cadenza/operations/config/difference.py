@@ -1,63 +1,36 @@
 """Decides what a configuration changes; pure functions of values."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB, is_schedule, refuse_id_of_schedule
 from cadenza.domain.errors import Conflict, LimitReached
+from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.planner_limits import why_not_changed
-from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
 from cadenza.domain.scheduling.steer import (
-    DEFINITION_FIELDS,
     ChangedEndpoint,
     archive,
     plan_first_run,
     redefine,
 )
+from cadenza.operations.config.alert_routes import (
+    WantedRoute,
+    changed_route,
+    check_number_of_routes,
+    removed_routes,
+)
+from cadenza.operations.config.changes import OF_ENDPOINT, Action, Defined, Difference, Kind
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, removed_rules
+from cadenza.operations.scheduling.parents import check_parents
 from cadenza.operations.scheduling.schemas import part
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState
-
-Kind = Literal["job", "endpoint", "rule"]
-OF_JOB = ("name", "description", "active", "metadata")
-OF_ENDPOINT = (*DEFINITION_FIELDS, "enabled")
-FIELDS: dict[Kind, tuple[str, ...]] = {"job": OF_JOB, "endpoint": OF_ENDPOINT, "rule": OF_RULE}
-
-
-class Action(StrEnum):
-    """What becomes of a job or an endpoint."""
-
-    CREATE = "create"
-    UPDATE = "update"
-    REVIVE = "revive"
-    """Deleted before, and created again with its id and history."""
-    DELETE = "delete"
-
-
-class Difference(NamedTuple):
-    """One job, endpoint or rule that changes, as it is and as it will be."""
-
-    action: Action
-    kind: Kind
-    id: str
-    before: Job | Endpoint | Rule | None = None
-    after: Job | Endpoint | Rule | None = None
-
-    def fields(self) -> Iterator[tuple[str, Any, Any]]:
-        """What an update changes: names with the values before and after."""
-        if self.action is Action.UPDATE:
-            for name in FIELDS[self.kind]:
-                before, after = getattr(self.before, name), getattr(self.after, name)
-                if before != after:
-                    yield name, before, after
 
 
 class Decision(NamedTuple):
@@ -90,6 +63,11 @@ class Intent:
     jobs: Mapping[str, WantedJob]
     endpoints: Mapping[str, WantedEndpoint]
     rules: Mapping[str, WantedRule]
+    routes: Mapping[str, WantedRoute] = field(default_factory=dict)
+    names_routes: bool = False
+    """Whether the file says which alert routes there are."""
+    outside_parents: Mapping[str, Endpoint] = field(default_factory=dict)
+    """Endpoints that those of the file depend on, and that it may not name."""
     prune: bool
     most: int | None
     """The limit of live endpoints."""
@@ -105,7 +83,11 @@ class Intent:
     def scope(self) -> BulkScope:
         """What must be read to decide."""
         return BulkScope(
-            frozenset(self.jobs), frozenset(self.endpoints), self.prune, rule_ids=frozenset(self.rules)
+            frozenset(self.jobs),
+            frozenset(self.endpoints),
+            self.prune,
+            rule_ids=frozenset(self.rules),
+            routes=self.names_routes,
         )
 
 
@@ -125,7 +107,12 @@ def decide(current: BulkState, intent: Intent) -> Decision:
     gone = _removed_jobs(current, intent)
     pruned = [archive(endpoint) for endpoint in _removed_endpoints(current, intent)]
     rules = [_rule(one, current.rules.get(id_), intent) for id_, one in intent.rules.items()]
-    named = [*filter(None, jobs), *(one for one, _ in filter(None, amended)), *filter(None, rules)]
+    routes = [_route(one, current.routes.get(id_)) for id_, one in intent.routes.items()]
+    gone_routes = (
+        removed_routes(current.routes, intent.routes) if intent.prune and intent.names_routes else []
+    )
+    endpoints = [one for one, _ in filter(None, amended)]
+    named = [*filter(None, jobs), *endpoints, *filter(None, rules), *filter(None, routes)]
     deleted_rules = _removed_rules(current, intent)
     deleted = [_deleted("job", job) for job in gone] + [_deleted("endpoint", one.endpoint) for one in pruned]
     written = [*(one for _, one in filter(None, amended)), *pruned]
@@ -139,14 +126,23 @@ def decide(current: BulkState, intent: Intent) -> Decision:
         [job.id for job in gone],
         [one.after for one in named if isinstance(one.after, Rule)],
         [rule.id for rule in deleted_rules],
+        [one.after for one in named if isinstance(one.after, AlertRoute)],
+        [route.id for route in gone_routes],
     )
     decision = Decision(
-        [*named, *deleted, *(_deleted("rule", rule) for rule in deleted_rules)],
+        [
+            *named,
+            *deleted,
+            *(_deleted("rule", rule) for rule in deleted_rules),
+            *(_deleted("alert_route", route) for route in gone_routes),
+        ],
         bulk_change,
-        len(jobs) + len(amended) + len(rules) - len(named),
+        len(jobs) + len(amended) + len(rules) + len(routes) - len(named),
     )
     _check_endpoint_limit(decision, current, intent.most)
     _check_rules(decision, current, intent)
+    check_number_of_routes(len(current.routes.keys() | intent.routes.keys()) - len(gone_routes))
+    _check_parents(decision, current, intent)
     return decision
 
 
@@ -251,6 +247,19 @@ def _removed_endpoints(current: BulkState, intent: Intent) -> list[Endpoint]:
     ]
 
 
+def _route(wanted: WantedRoute, before: AlertRoute | None) -> Difference | None:
+    after = changed_route(wanted, before)
+    action = Action.CREATE if before is None else Action.UPDATE
+    return None if after is None else Difference(action, "alert_route", after.id, before, after)
+
+
+def _check_parents(decision: Decision, current: BulkState, intent: Intent) -> None:
+    """Refuse endpoints of the file that depend on none that will exist, or on each other in a circle."""
+    after = {one.endpoint.id: one.endpoint for one in decision.bulk_change.endpoints}
+    present = {**intent.outside_parents, **current.endpoints, **after}
+    check_parents({id_: one.path for id_, one in intent.endpoints.items()}, present.values())
+
+
 def _rule(wanted: WantedRule, before: Rule | None, intent: Intent) -> Difference | None:
     after = changed_rule(wanted, before, origin=intent.origin)
     action = Action.CREATE if before is None else Action.UPDATE
@@ -265,7 +274,7 @@ def _removed_rules(current: BulkState, intent: Intent) -> list[Rule]:
     return removed_rules(current, intent.rules, jobs=jobs)
 
 
-def _deleted(kind: Kind, gone: Job | Endpoint | Rule) -> Difference:
+def _deleted(kind: Kind, gone: Defined) -> Difference:
     return Difference(Action.DELETE, kind, gone.id, gone)
 
 

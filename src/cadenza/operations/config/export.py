@@ -71,6 +71,8 @@ def _endpoint(endpoint: Endpoint) -> ConfigEndpoint:
         description=endpoint.description,
         labels=dict(endpoint.labels),
         hint_mode=endpoint.hint_mode,
+        severity=endpoint.severity,
+        parent_id=endpoint.parent_id,
         enabled=None if endpoint.enabled else False,
         **{name: as_shape(getattr(endpoint, name)) for name in PARTS},
     )

@@ -17,11 +17,14 @@ from pydantic import (
 
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.field_faults import FieldError, path_as_written
+from cadenza.domain.monitoring.alert import Severity
+from cadenza.domain.monitoring.alert_route import MOST_ROUTES
 from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES, STEPS
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, HintMode
 from cadenza.domain.validation import LONGEST_SPAN_MS, parse_duration_ms
 from cadenza.domain.wording import duration_in_words, number_as_span
 from cadenza.operations.fields import Flag, Id, Labels, Metadata, Name, SpanFromZero, Text
+from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
 from cadenza.operations.scheduling.schemas import (
@@ -226,6 +229,10 @@ class ConfigEndpoint(Shape):
     planning: PlanningShape = DEFAULT_PLANNING
     hint_mode: HintMode = HintMode.OVERRIDE
     labels: Labels = {}
+    severity: Severity = Severity.WARNING
+    """How much an alert about it matters."""
+    parent_id: Id | None = None
+    """The endpoint that it depends on: while that is down, no alert about this one is sent."""
     enabled: Flag | None = IF_GIVEN
     """If left out, it stays as it is; a new endpoint is enabled."""
 
@@ -244,11 +251,28 @@ class ConfigJob(Shape):
     rules: ConfigRules = []
 
 
+class ConfigAlertRoute(Shape):
+    """An alert route: which conditions go to which channel."""
+
+    id: Id
+    name: Name | None = IF_GIVEN
+    """If left out, the id."""
+    enabled: Flag | None = IF_GIVEN
+    """If left out, it stays as it is; a new route is enabled."""
+    match: MatchShape = MatchShape()
+    channel: ChannelShape
+
+
+ConfigAlertRoutes = Annotated[list[ConfigAlertRoute], Field(max_length=MOST_ROUTES)]
+
+
 class ConfigDocument(Command):
     """A whole configuration file."""
 
     version: Literal[1]
     jobs: Annotated[list[ConfigJob], Field(max_length=MOST_ENDPOINTS)] = []
+    alert_routes: ConfigAlertRoutes | None = None
+    """If left out, alert routes stay as they are, also when others are pruned."""
     _written: Any = PrivateAttr(default=None)
 
     @model_validator(mode="wrap")

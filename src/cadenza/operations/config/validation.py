@@ -7,6 +7,7 @@ from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
+from cadenza.operations.config.alert_routes import WantedRoute, wanted_routes
 from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJob
 from cadenza.operations.config.rules import WantedRule, located_rules, refuse, rule_or_faults
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob
@@ -34,10 +35,17 @@ def read_intent(context: RequestContext, document: ConfigDocument, *, limits: Li
         rule_or_faults(one, tenant_id=context.tenant_id, expressions=expressions, now=now)
         for one in rule_entries
     ]
+    routes = list(wanted_routes(document, context.tenant_id, now))
     faults = [*_reserved_job(document), *_repeated_jobs(document), *_repeated_endpoints(located)]
     faults += _too_many(located)
     faults += _repeated("rule", [(one.path, one.entry.id) for one in rule_entries])
-    faults += [fault for one in (*jobs, *endpoints, *rules) if isinstance(one, list) for fault in one]
+    faults += _repeated(
+        "alert route",
+        [(f"alert_routes.{place}", one.id) for place, one in enumerate(document.alert_routes or [])],
+    )
+    faults += [
+        fault for one in (*jobs, *endpoints, *rules, *routes) if isinstance(one, list) for fault in one
+    ]
     refuse(faults)
     wanted = zip(located, (one for one in endpoints if isinstance(one, Endpoint)), strict=True)
     return Intent(
@@ -46,6 +54,8 @@ def read_intent(context: RequestContext, document: ConfigDocument, *, limits: Li
             one.entry.id: WantedEndpoint(endpoint, one.entry.enabled, one.path) for one, endpoint in wanted
         },
         rules={one.rule.id: one for one in rules if isinstance(one, WantedRule)},
+        routes={one.route.id: one for one in routes if isinstance(one, WantedRoute)},
+        names_routes=document.alert_routes is not None,
         prune=prune,
         most=limits.endpoints,
         now=now,
@@ -109,6 +119,8 @@ def _endpoint(context: RequestContext, job_id: str, entry: ConfigEndpoint, parts
         tenant_id=context.tenant_id,
         description=entry.description,
         hint_mode=entry.hint_mode,
+        severity=entry.severity,
+        parent_id=entry.parent_id,
         enabled=entry.enabled is not False,
         labels=entry.labels,
         created_at=context.dependencies.clock.now(),

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Self
 
+from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.scheduling.abandon import Trial, is_suspect, trial_of
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.explain import Explanation
@@ -65,6 +66,10 @@ class EndpointView(View):
     policy: PolicyShape
     planning: PlanningShape
     hint_mode: HintMode
+    severity: Severity
+    """How much an alert about it matters."""
+    parent_id: str | None
+    """The endpoint that it depends on: while that is down, no alert about this one is sent."""
     enabled: bool
     job_active: bool
     interval_hint: IntervalHintView | None
@@ -108,6 +113,8 @@ class EndpointView(View):
             "policy": as_shape(endpoint.policy),
             "planning": as_shape(endpoint.planning),
             "hint_mode": endpoint.hint_mode,
+            "severity": endpoint.severity,
+            "parent_id": endpoint.parent_id,
             "enabled": endpoint.enabled,
             "job_active": endpoint.job_active,
             "interval_hint": interval and IntervalHintView.of(interval),

@@ -11,6 +11,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule, refuse_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
+from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_limits import BOUNDS, why_not_changed
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
@@ -32,6 +33,7 @@ from cadenza.operations.long_pages import LONGEST_PAGE, LONGEST_READ, one_more, 
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
 from cadenza.operations.scheduling.endpoint_limit import apply_within_limit
 from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView, endpoint_view
+from cadenza.operations.scheduling.parents import check_parent, check_parent_id
 from cadenza.operations.scheduling.schemas import (
     DEFAULT_PLANNING,
     DEFAULT_POLICY,
@@ -66,6 +68,7 @@ def unless_archived(change: EndpointChange) -> EndpointChange:
 Selector = Annotated[
     list[Annotated[str, Field(strict=True, pattern=A_LABEL, max_length=130)]], Field(max_length=8)
 ]
+MAY_BE_NULL = frozenset({"description", "parent_id"})
 PARTS = ("target", "baseline", "guard", "policy", "planning")
 
 
@@ -85,6 +88,10 @@ class CreateEndpoint(Command):
     policy: PolicyShape = DEFAULT_POLICY
     planning: PlanningShape = DEFAULT_PLANNING
     labels: Labels = {}
+    severity: Severity = Severity.WARNING
+    """How much an alert about it matters."""
+    parent_id: Id | None = None
+    """The endpoint that it depends on: while that is down, no alert about this one is sent."""
     enabled: Flag = True
     start_now: Flag = False
     """Due at once, instead of one interval from now."""
@@ -109,6 +116,9 @@ class UpdateEndpoint(OneEndpoint):
     policy: PolicyShape | None = None
     planning: PlanningShape | None = None
     labels: Labels | None = None
+    severity: Severity | None = None
+    parent_id: Id | None = None
+    """The endpoint that it depends on; null for none."""
     enabled: Flag | None = None
 
 
@@ -133,6 +143,7 @@ async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> E
     """Create an endpoint in a job. Its first run is one interval away, or at once with `start_now`."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     wanted = within_limits(context, new_endpoint(context, command), limits)
+    await check_parent(context, wanted)
     planned = plan_first_run(wanted, **context.dependencies.planning_context(), start_now=command.start_now)
     try:
         await context.store.endpoints.add(planned, Admission(known_job=True, most=limits.endpoints))
@@ -155,6 +166,8 @@ def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
         hint_mode=command.hint_mode,
         enabled=command.enabled,
         labels=command.labels,
+        severity=command.severity,
+        parent_id=command.parent_id,
         created_at=context.dependencies.clock.now(),
         **{name: part(name, getattr(command, name).to_domain) for name in PARTS},
     )
@@ -216,6 +229,8 @@ async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> E
     job: Job | None = None
     if "job_id" in changes:
         job = await context.store.catalog.job(context.tenant_id, changes["job_id"])
+    if changes.get("parent_id") is not None:
+        await check_parent_id(context, command.endpoint_id, changes["parent_id"])
     planning, origin = context.dependencies.planning_context(), context.caller.origin
 
     def change(endpoint: Endpoint) -> ChangedEndpoint:
@@ -252,7 +267,7 @@ def _with_refused(
 def _changes(command: UpdateEndpoint) -> dict[str, Any]:
     given = {name: getattr(command, name) for name in command.model_fields_set - {"endpoint_id"}}
     for name, value in given.items():
-        if value is None and name != "description":
+        if value is None and name not in MAY_BE_NULL:
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
     return {name: part(name, value.to_domain) if name in PARTS else value for name, value in given.items()}
 

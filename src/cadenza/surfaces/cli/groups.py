@@ -34,6 +34,8 @@ GROUPS = {
     "hints": Group(
         "Temporary changes of an interval or of the next run, with a reason.", (("runs", "Hints"),)
     ),
+    "alerts": Group("What is wrong, and who has it in hand.", (("overview", "Alerts"),)),
+    "alert-routes": Group("Which alerts go to which channel.", (("overview", "AlertRoutes"),)),
     "rules": Group("Conditions on runs, and the steering they trigger.", (("planning", "Rules"),)),
     "analyses": Group("Planner evaluations, their calls and their cost.", (("planning", "Analyses"),)),
     "schedules": Group("Schedules of users and their agents.", (("agents", "Schedules"),)),

@@ -22,6 +22,8 @@ AKey = Annotated[str, Parameter(help="The key's id, which is no secret.")]
 ASecret = Annotated[
     str, Parameter(help="The secret's name; ${secret:NAME} refers to it."), Fills("secret_name")
 ]
+ACondition = Annotated[str, Parameter(help="The condition's id."), Fills("condition_id")]
+ARoute = Annotated[str, Parameter(help="The alert route's id."), Fills("route_id")]
 AtRank = Annotated[
     Literal["rule", "llm", "learning"] | None,
     Parameter(help="Let it count less than a person's word: rules may then replace or end it."),
@@ -67,6 +69,8 @@ ARGUMENTS = {
     "key_id": FieldParameter("key_id", AKey),
     "record_id": FieldParameter("record", ARecord),
     "secret_name": FieldParameter("name", ASecret),
+    "condition_id": FieldParameter("condition", ACondition),
+    "route_id": FieldParameter("route", ARoute),
 }
 """Fields in an operation's path."""
 OPTIONS = {

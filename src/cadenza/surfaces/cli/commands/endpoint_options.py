@@ -118,6 +118,15 @@ class EndpointOptions:
         _option("How failures extend the baseline interval.", TROUBLE),
         Fills("policy.backoff"),
     ] = None
+    severity: Annotated[
+        Literal["info", "warning", "critical"] | None,
+        _option("How much an alert about it matters.", TROUBLE),
+    ] = None
+    parent: Annotated[
+        str | None,
+        _option("The id of the endpoint that it depends on.", TROUBLE),
+        Fills("parent_id"),
+    ] = None
     label: Labels = ()
 
 
@@ -128,6 +137,8 @@ def changes(options: EndpointOptions, before: Mapping[str, Any], now: Callable[[
         "description": options.description,
         "hint_mode": options.hint_mode,
         "enabled": options.enabled,
+        "severity": options.severity,
+        "parent_id": options.parent,
         "target": _target(options, before.get("target") or {}),
         "baseline": _baseline(options, before.get("baseline") or {}, now),
         "guard": _laid_over(before.get("guard"), _guard(options)),

@@ -5,7 +5,7 @@ from typing import Any
 
 from cadenza.domain.scheduling.abandon import TRIAL_WORDS
 from cadenza.domain.text_patterns import visible
-from cadenza.surfaces.cli.output.columns import CANDIDATES, rule_step
+from cadenza.surfaces.cli.output.columns import CANDIDATES, route_match, rule_step
 from cadenza.surfaces.cli.output.formatting import (
     Item,
     Part,
@@ -63,6 +63,8 @@ def endpoint_card(endpoint: Any) -> Iterator[Part]:
         "minimum interval": span(guard["min_interval_ms"]),
         "maximum interval": span(guard["max_interval_ms"]),
         "hint mode": endpoint["hint_mode"],
+        "severity": endpoint["severity"],
+        "parent": endpoint["parent_id"],
         **_policy(endpoint["policy"]),
         **_standing(endpoint),
     }
@@ -201,6 +203,47 @@ def new_heartbeat_token(made: Any) -> Iterator[Part]:
     """The path to which a sender reports heartbeats, which is shown this once."""
     yield text("Its sender reports with POST to this path of the server; it is shown only now:")
     yield _unbroken(made["path"])
+
+
+def condition_card(one: Any) -> Iterator[Part]:
+    """All about a condition."""
+    facts = {
+        "alert": one["text"],
+        "id": one["id"],
+        "state": one["state"],
+        "severity": one["severity"],
+        "since": moment(one["since"]),
+        "acknowledged by": one["acknowledged_by"],
+        "note": one["note"],
+        "silenced until": moment(one["silenced_until"]),
+        "reason": one["silence_reason"],
+        "waits for": one["suppressed_by"],
+    }
+    yield card({name: fact for name, fact in facts.items() if fact})
+
+
+def condition_counts(found: Any) -> Iterator[Part]:
+    """How many conditions are open."""
+    yield card({name: str(count) for name, count in found.items()})
+
+
+def alert_route_card(route: Any) -> Iterator[Part]:
+    """All about an alert route."""
+    yield card(
+        {
+            "route": route["name"],
+            "id": route["id"],
+            "type": route["channel"]["type"],
+            "address": route["channel"]["url"],
+            "for": route_match(route["match"]),
+            "enabled": yes(route["enabled"]),
+        }
+    )
+
+
+def route_test(found: Any) -> Iterator[Part]:
+    """Whether a test message was accepted."""
+    yield text("The test message was accepted." if found["accepted"] else f"Not sent: {found['problem']}")
 
 
 def _unbroken(secret: str) -> Paragraph:

@@ -17,6 +17,13 @@ def rule_step(step: Item) -> str:
     return " ".join(words)
 
 
+def route_match(match: Item) -> str:
+    """Which conditions a route is for, in words."""
+    words = [f"{name}={value}" for name, value in match["labels"].items()]
+    words += [*match["job_ids"], *match["kinds"], *match["severities"]]
+    return ", ".join(words) or "everything"
+
+
 JOBS = (
     Column("id", lambda job: job["id"]),
     Column("name", lambda job: job["name"]),
@@ -131,6 +138,21 @@ SECRETS = (
     Column("name", lambda secret: secret["name"]),
     Column("created", lambda secret: moment(secret["created_at"])),
     Column("updated", lambda secret: moment(secret["updated_at"])),
+)
+CONDITIONS = (
+    Column("id", lambda one: one["id"], whole=True),
+    Column("state", lambda one: one["state"], status=True),
+    Column("severity", lambda one: one["severity"]),
+    Column("since", lambda one: moment(one["since"])),
+    Column("alert", lambda one: one["text"]),
+)
+ALERT_ROUTES = (
+    Column("id", lambda route: route["id"], whole=True),
+    Column("name", lambda route: route["name"]),
+    Column("type", lambda route: route["channel"]["type"]),
+    Column("address", lambda route: route["channel"]["url"]),
+    Column("for", lambda route: route_match(route["match"])),
+    Column("enabled", lambda route: yes(route["enabled"])),
 )
 CANDIDATES = (
     Column("candidate", lambda candidate: moment(candidate["at"])),

@@ -1,0 +1,51 @@
+"""What a configuration changes: one thing as it is, and as it will be."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from cadenza.domain.monitoring.alert_route import AlertRoute
+from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
+from cadenza.domain.scheduling.steer import DEFINITION_FIELDS
+from cadenza.operations.config.alert_routes import OF_ROUTE
+
+Kind = Literal["job", "endpoint", "rule", "alert_route"]
+OF_JOB = ("name", "description", "active", "metadata")
+OF_ENDPOINT = (*DEFINITION_FIELDS, "enabled")
+FIELDS: dict[Kind, tuple[str, ...]] = {
+    "job": OF_JOB,
+    "endpoint": OF_ENDPOINT,
+    "rule": OF_RULE,
+    "alert_route": OF_ROUTE,
+}
+Defined = Job | Endpoint | Rule | AlertRoute
+
+
+class Action(StrEnum):
+    """What becomes of a job or an endpoint."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REVIVE = "revive"
+    """Deleted before, and created again with its id and history."""
+    DELETE = "delete"
+
+
+class Difference(NamedTuple):
+    """One job, endpoint, rule or alert route that changes, as it is and as it will be."""
+
+    action: Action
+    kind: Kind
+    id: str
+    before: Defined | None = None
+    after: Defined | None = None
+
+    def fields(self) -> Iterator[tuple[str, Any, Any]]:
+        """What an update changes: names with the values before and after."""
+        if self.action is Action.UPDATE:
+            for name in FIELDS[self.kind]:
+                before, after = getattr(self.before, name), getattr(self.after, name)
+                if before != after:
+                    yield name, before, after
