@@ -1,4 +1,34 @@
--- version 0029
+-- version 0032
+
+-- index alert_conditions_by_age of alert_conditions
+CREATE INDEX alert_conditions_by_age ON alert_conditions (since)
+
+-- index alert_conditions_by_endpoint of alert_conditions
+CREATE INDEX alert_conditions_by_endpoint ON alert_conditions (tenant_id, endpoint_id, since, id)
+
+-- index alert_conditions_by_job of alert_conditions
+CREATE INDEX alert_conditions_by_job ON alert_conditions (tenant_id, job_id, since, id)
+
+-- index alert_conditions_by_state of alert_conditions
+CREATE INDEX alert_conditions_by_state ON alert_conditions (tenant_id, state, since, id)
+
+-- index alert_conditions_by_time of alert_conditions
+CREATE INDEX alert_conditions_by_time ON alert_conditions (tenant_id, since, id)
+
+-- index alert_conditions_due of alert_conditions
+CREATE INDEX alert_conditions_due ON alert_conditions (decide_at) WHERE decide_at IS NOT NULL
+
+-- index alert_conditions_waiting of alert_conditions
+CREATE INDEX alert_conditions_waiting ON alert_conditions (tenant_id, suppressed_by) WHERE suppressed_by IS NOT NULL
+
+-- index alert_messages_by_age of alert_messages
+CREATE INDEX alert_messages_by_age ON alert_messages (raised_at)
+
+-- index alert_messages_due of alert_messages
+CREATE INDEX alert_messages_due ON alert_messages (due_at)
+
+-- index alert_messages_of_condition of alert_messages
+CREATE INDEX alert_messages_of_condition ON alert_messages (tenant_id, condition_id)
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -109,6 +139,15 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- made by SQLite itself
 
 -- index sqlite_autoindex_alembic_version_1 of alembic_version
+-- made by SQLite itself
+
+-- index sqlite_autoindex_alert_conditions_1 of alert_conditions
+-- made by SQLite itself
+
+-- index sqlite_autoindex_alert_messages_1 of alert_messages
+-- made by SQLite itself
+
+-- index sqlite_autoindex_alert_routes_1 of alert_routes
 -- made by SQLite itself
 
 -- index sqlite_autoindex_alerts_1 of alerts
@@ -233,6 +272,49 @@ CREATE TABLE agents (
 CREATE TABLE alembic_version (
     version_num VARCHAR(32) NOT NULL, 
     CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)
+
+-- table alert_conditions of alert_conditions
+CREATE TABLE alert_conditions (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    state TEXT NOT NULL, 
+    since BIGINT NOT NULL, 
+    job_id TEXT, 
+    endpoint_id TEXT, 
+    suppressed_by TEXT, 
+    decide_at BIGINT, 
+    details TEXT NOT NULL, 
+    PRIMARY KEY (tenant_id, id)
+)
+
+-- table alert_messages of alert_messages
+CREATE TABLE alert_messages (
+    "key" TEXT NOT NULL, 
+    tenant_id TEXT NOT NULL, 
+    route_id TEXT NOT NULL, 
+    condition_id TEXT, 
+    alert_key TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    state TEXT NOT NULL, 
+    text TEXT NOT NULL, 
+    raised_at BIGINT NOT NULL, 
+    facts TEXT NOT NULL, 
+    due_at BIGINT NOT NULL, 
+    attempts INTEGER NOT NULL, 
+    PRIMARY KEY ("key")
+)
+
+-- table alert_routes of alert_routes
+CREATE TABLE alert_routes (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    enabled BOOLEAN NOT NULL, 
+    definition TEXT NOT NULL, 
+    created_at BIGINT, 
+    PRIMARY KEY (tenant_id, id)
 )
 
 -- table alerts of alerts
