@@ -1,4 +1,4 @@
--- version 0032
+-- version 0030
 
 -- index alert_conditions_by_age of alert_conditions
 CREATE INDEX alert_conditions_by_age ON alert_conditions (since)

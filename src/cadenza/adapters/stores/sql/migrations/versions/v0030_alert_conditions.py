@@ -5,7 +5,7 @@ from sqlalchemy import Boolean, Column, Integer, PrimaryKeyConstraint, Text, tex
 
 from cadenza.adapters.stores.sql.migrations.columns import Document, Key, keys, moments
 
-revision = "0032"
+revision = "0030"
 down_revision = "0029"
 
 
