@@ -1,5 +1,6 @@
 """Every operation that changes something leaves an audit record: a walk over the table of operations."""
 
+import json
 from typing import Any
 
 import pytest
@@ -25,9 +26,14 @@ SUBJECTS = {
     "put_secret": "secret",
     "restore_definition": "endpoint",
     "test_endpoint": "endpoint",
+    "test_target": "target",
     "create_user_token": "user",
 }
 A_CONFIG: dict[str, Any] = {"version": 1, "jobs": [{"id": "applied", "name": "applied", "endpoints": []}]}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "apply_config": A_CONFIG,
+    "apply_config_file": {"text": json.dumps(A_CONFIG)},
+}
 SECRET = "very secret"
 
 
@@ -46,7 +52,7 @@ async def test_whatever_writes_is_recorded_once_and_whatever_reads_is_not(
 ) -> None:
     ids = await create_everything(api, TENANT)
     before = {one.id for one in await api.store.audit.records(TENANT)}
-    body = A_CONFIG if operation.name == "apply_config" else body_of(operation, route)
+    body = CONFIGS.get(operation.name) or body_of(operation, route)
     answer = await api.ask(request_of(route, **ids), body, by=TENANT)
     new = [one for one in await api.store.audit.records(TENANT) if one.id not in before]
     if not operation.audited:

@@ -65,7 +65,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "create_alert_route": A_ROUTE | {"id": "new"},
     "update_alert_route": {"enabled": False},
     "silence_condition": {"minutes": 60},
+    "preview_baseline": {"baseline": EVERY_MINUTE},
+    "test_target": {"target": A_TARGET},
     "apply_config": {"version": 1, "jobs": []},
+    "apply_config_file": {"text": "version: 1"},
 }
 SERVED: list[tuple[AnyOperation, Route]] = [(one, one.route) for one in OPERATIONS if one.route is not None]
 IDS_OF = {"/v1/endpoints/{endpoint_id}/heartbeat-token": {"endpoint_id": "backup"}}

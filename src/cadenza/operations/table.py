@@ -9,6 +9,7 @@ from cadenza.operations.agents.messages import MESSAGES
 from cadenza.operations.agents.schedules import SCHEDULES
 from cadenza.operations.agents.users_agents import PEOPLE
 from cadenza.operations.config.apply import CONFIG
+from cadenza.operations.config.yaml_file import CONFIG_FILE
 from cadenza.operations.daily.days import DAILY_DAYS
 from cadenza.operations.daily.statistics import DAILY_FIGURES
 from cadenza.operations.daily.users import DAILY_USERS
@@ -25,12 +26,13 @@ from cadenza.operations.planning.rules import RULES
 from cadenza.operations.scheduling.endpoint_table import ROWS
 from cadenza.operations.scheduling.endpoints import ENDPOINTS
 from cadenza.operations.scheduling.jobs import JOBS
-from cadenza.operations.scheduling.preview import PREVIEW, TRIAL
+from cadenza.operations.scheduling.preview import PREVIEW
 from cadenza.operations.scheduling.run_feed import RUN_FEED
 from cadenza.operations.scheduling.runs import RUNS
 from cadenza.operations.scheduling.steering import STEERING
 from cadenza.operations.scheduling.timeline import TIMELINE
 from cadenza.operations.scheduling.tools import TOOLS
+from cadenza.operations.scheduling.trial import TRIAL
 from cadenza.operations.simulations import SIMULATIONS
 
 OPERATIONS: tuple[AnyOperation, ...] = (
@@ -54,6 +56,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *DAILY_DAYS,
     *DAILY_FIGURES,
     *CONFIG,
+    *CONFIG_FILE,
     *SECRETS,
     *OVERVIEW,
     *ROWS,

@@ -45,6 +45,9 @@ SAID_IN_WORDS = {
     "get_timeline": "moments in their order",
     "get_simulation": "scenarios that there are",
     "preview_steering": "the arguments of what is previewed",
+    "preview_baseline": "cron lines that fire, zones that exist, min <= max",
+    "test_target": "hosts that are names, and no heartbeat",
+    "apply_config_file": "a text that is a configuration",
 } | {
     one.name: "a cursor that was given out"
     for one, _ in SERVED

@@ -79,6 +79,7 @@ async def test_the_header_is_advertised_where_it_counts_and_nowhere_else(api: Ap
         "resume_job",
         "update_job",
         "apply_config",
+        "apply_config_file",
     }
 
 

@@ -13,7 +13,7 @@ from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule, ref
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_limits import BOUNDS, why_not_changed
-from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.baseline import Cron, Every
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.hint import HintKind, HintMode
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
@@ -26,6 +26,7 @@ from cadenza.domain.scheduling.steer import (
     plan_first_run,
     redefine,
 )
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.domain.text_patterns import A_LABEL
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Text
@@ -70,6 +71,7 @@ Selector = Annotated[
 ]
 MAY_BE_NULL = frozenset({"description", "parent_id"})
 PARTS = ("target", "baseline", "guard", "policy", "planning")
+UNSAVED, UNSAVED_NAME = "-", "This target"
 
 
 class CreateEndpoint(Command):
@@ -171,6 +173,12 @@ def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
         created_at=context.dependencies.clock.now(),
         **{name: part(name, getattr(command, name).to_domain) for name in PARTS},
     )
+
+
+def unsaved_endpoint(context: RequestContext, **parts: Any) -> Endpoint:
+    """An endpoint that is not stored, with these parts; its id is one that no stored endpoint can have."""
+    given = {"target": CallableTarget(), "baseline": Every(60_000), **parts}
+    return Endpoint(id=UNSAVED, name=UNSAVED_NAME, job_id=UNSAVED, tenant_id=context.tenant_id, **given)
 
 
 def within_limits(

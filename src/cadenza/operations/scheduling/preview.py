@@ -1,41 +1,35 @@
-"""What a steering call would change, and a trial run of a target; neither is recorded."""
+"""What a steering call would change, and when a new endpoint would run; neither is recorded."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from math import ceil
 from typing import Annotated, Any, Self
 
 from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.agents.schedule_protection import refuse_schedule
-from cadenza.domain.errors import InvalidRequest, TooOften
+from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.forecast import ForecastRun, forecast_runs
-from cadenza.domain.monitoring.heartbeat import refuse_heartbeat
 from cadenza.domain.scheduling import steer
-from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.policy import cut_timeout
-from cadenza.domain.scheduling.run import Claim, RunStatus
-from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
 from cadenza.engine.steering import COMMANDS
 from cadenza.engine.steering_commands import ClearHints
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Whole
-from cadenza.operations.operation import View, operation
+from cadenza.operations.fields import Flag, Whole
+from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.scheduling.endpoint_view import PlanView
-from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
-from cadenza.operations.scheduling.schemas import part
+from cadenza.operations.scheduling.endpoints import (
+    OneEndpoint,
+    require_live,
+    unsaved_endpoint,
+    within_limits,
+)
+from cadenza.operations.scheduling.schemas import NO_GUARD, BaselineShape, GuardShape, part
 from cadenza.operations.scheduling.steering import explain_plan
-from cadenza.ports.access import QuotaAnswer
 
 DEFAULT, MOST = 12, 200
-LONGEST_TRIAL_MS = 30_000
-TRIALS_AT_ONCE = 10
-"""Trials of one tenant that a process has in flight."""
 
 
 class Way(StrEnum):
@@ -123,73 +117,41 @@ def _outlook(context: RequestContext, changed: ChangedEndpoint, most: int) -> Co
     )
 
 
-PREVIEW = (preview_steering,)
+class PreviewBaseline(Command):
+    """The schedule of an endpoint that is not stored."""
+
+    baseline: BaselineShape
+    guard: GuardShape = NO_GUARD
+    start_now: Flag = False
+    """Due at once, instead of one interval from now."""
+    runs: Annotated[int, Whole(1, MOST)] = DEFAULT
+    """How many of the next runs to show."""
 
 
-class TrialView(View):
-    """What the target answered."""
+class BaselinePreviewView(View):
+    """When an endpoint with this schedule would run, if it were created now."""
 
-    status: RunStatus
-    duration_ms: int
-    error: str | None
-    response: JsonValue
+    now: datetime
+    runs: list[ForeseenView]
 
 
-@operation("POST /v1/endpoints/{endpoint_id}/test", Scope.STEER, calls_out=True)
-async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialView:
-    """Test the target of an endpoint once and show its answer.
+@operation("POST /v1/baselines/preview", Scope.READ, agent=False)
+async def preview_baseline(context: RequestContext, command: PreviewBaseline) -> BaselinePreviewView:
+    """Preview the next runs of a baseline that is not stored yet. A dry run, no changes made.
 
-    No run is recorded, counted or rescheduled; the target itself is really called, for 30 seconds at
-    most, and no longer than the caller waits. An endpoint is tried 30 times a minute at most, all of a
-    tenant's 120 times, in windows of ten seconds, and 10 of them at a time in each process.
+    The guard and the tenant's limits bound it as they would bound an endpoint.
     """
-    endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
-    refuse_schedule(endpoint)
-    refuse_heartbeat(endpoint)
-    wait = await context.dependencies.take_trial(endpoint.key)
-    if wait is not None:
-        raise TooOften(f"{endpoint.name} was tried too often just now; wait a while.", max(1, ceil(wait)))
-    with _counted(context.dependencies.trials, context.tenant_id):
-        claim = _trial_claim(context, endpoint)
-        outcome = (await context.dependencies.executor.execute(claim, QuotaAnswer())).outcome
-    return TrialView(
-        status=outcome.status,
-        duration_ms=outcome.duration_ms,
-        error=outcome.error,
-        response=outcome.response,
+    now, cron = context.dependencies.clock.now(), context.dependencies.cron
+    limits = (await context.store.tenants.tenant(context.tenant_id)).limits
+    draft = unsaved_endpoint(
+        context,
+        baseline=part("baseline", command.baseline.to_domain),
+        guard=part("guard", command.guard.to_domain),
     )
+    wanted = within_limits(context, draft, limits)
+    planned = plan_first_run(wanted, now=now, cron=cron, start_now=command.start_now)
+    runs = forecast_runs(planned, now=now, cron=cron, most=command.runs)
+    return BaselinePreviewView(now=now, runs=[ForeseenView(**one._asdict()) for one in runs])
 
 
-@contextmanager
-def _counted(trials: Counter[str], tenant_id: str) -> Iterator[None]:
-    """Count a trial while it goes on; TooOften if the tenant has as many as allowed."""
-    if trials[tenant_id] >= TRIALS_AT_ONCE:
-        raise TooOften(f"{TRIALS_AT_ONCE} trials are going on, as many as may; wait until one ends.", 1)
-    trials[tenant_id] += 1
-    try:
-        yield
-    finally:
-        trials[tenant_id] -= 1
-        if not trials[tenant_id]:
-            del trials[tenant_id]
-
-
-def _trial_claim(context: RequestContext, endpoint: Endpoint) -> Claim:
-    """A claim that is not in the store, with a timeout that somebody would wait for."""
-    tried = evolve(endpoint, policy=cut_timeout(endpoint.policy, LONGEST_TRIAL_MS))
-    now, ids = context.dependencies.clock.now(), context.dependencies.ids
-    return Claim(
-        run_id=ids.new(),
-        token=ids.new(),
-        endpoint=tried,
-        slot=now,
-        due_at=now,
-        attempt=1,
-        source=Source.MANUAL,
-        claimed_at=now,
-        lease_until=now,
-        started_at=now,
-    )
-
-
-TRIAL = (test_endpoint,)
+PREVIEW = (preview_steering, preview_baseline)
