@@ -142,8 +142,8 @@ def figure(page: Page, name: str) -> Locator:
 
 
 def add(page: Page, user: str, due: str) -> None:
-    card(page, "Users").get_by_role("button", name="Add user").click()
-    dialog = page.get_by_role("dialog", name="Add user")
+    card(page, "Users").get_by_role("button", name="New daily user").click()
+    dialog = page.get_by_role("dialog", name="New daily user")
     dialog.get_by_label("User").fill(user)
     dialog.get_by_label("Due time").fill(due)
     dialog.get_by_role("button", name="Save", exact=True).click()
@@ -217,21 +217,23 @@ def test_a_user_is_added_found_moved_and_let_go(visit: Visit, days: Days) -> Non
     expect(found).to_contain_text(f"Due at {before} UTC")
     expect(found).to_contain_text("No results yet.")
     found.get_by_role("button", name="Edit").click()
-    moved = page.get_by_role("dialog", name="Due time of gus")
+    moved = page.get_by_role("dialog", name="Edit daily user")
     moved.get_by_label("Due time").fill(after)
     moved.get_by_role("button", name="Save").click()
     expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text(after)
     users.get_by_role("button", name="gus").click()
-    found.get_by_role("button", name="Remove user").click()
-    found.get_by_role("button", name="Confirm removal").click()
+    found.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog", name="Delete daily user").get_by_role(
+        "button", name="Delete", exact=True
+    ).click()
     expect(users.get_by_role("listitem").filter(has_text="gus")).to_have_count(0)
 
 
 def test_what_is_wrong_with_a_user_stands_at_its_field(program: Site, days: Days) -> None:
     with program.visit(complaints=True) as visit:
         page = the_day(visit, days.today)
-        card(page, "Users").get_by_role("button", name="Add user").click()
-        dialog = page.get_by_role("dialog", name="Add user")
+        card(page, "Users").get_by_role("button", name="New daily user").click()
+        dialog = page.get_by_role("dialog", name="New daily user")
         dialog.get_by_label("User").fill("hal")
         dialog.get_by_role("button", name="Save", exact=True).click()
         expect(dialog.get_by_label("Due time")).to_have_attribute("aria-invalid", "true")

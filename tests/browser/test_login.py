@@ -75,7 +75,7 @@ def test_who_goes_out_is_out_also_with_the_old_cookie(program: Site, guest: Visi
     expect(guest.page.get_by_role("heading", name="Overview")).to_be_visible()
     (cookie,) = guest.context.cookies()
     guest.page.get_by_role("button", name="Log out").click()
-    expect(guest.page.get_by_label("Key")).to_be_visible()
+    expect(guest.page.get_by_label("API key")).to_be_visible()
     assert guest.context.cookies() == []
     guest.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": program.address}])
     guest.go("/")

@@ -147,6 +147,7 @@ def test_a_rule_is_refused_where_it_is_wrong(program: Site) -> None:
         page.get_by_role("button", name="New rule").click()
         form = page.get_by_role("dialog", name="New rule")
         form.get_by_label("Name", exact=True).fill("slow")
+        form.get_by_label("Job", exact=True).select_option("shop")
         form.get_by_label("When", exact=True).fill("response.latency_ms >")
         form.get_by_label("Then: every", exact=True).fill("0")
         form.get_by_role("button", name="Save").click()
@@ -166,6 +167,10 @@ def test_a_rule_is_written_tried_changed_and_deleted(program: Site, visit: Visit
     page.get_by_role("button", name="New rule").click()
     form = page.get_by_role("dialog", name="New rule")
     form.get_by_label("Name", exact=True).fill(f"slow {HOSTILE}")
+    form.get_by_label("Job", exact=True).select_option("shop")
+    expect(form.get_by_label("Endpoint", exact=True).locator("option")).to_have_text(
+        ["Every endpoint of the job", "stock", "traffic"]
+    )
     form.get_by_label("When", exact=True).fill("response.latency_ms > 1")
     form.get_by_label("Then: every", exact=True).fill("20")
     form.get_by_role("button", name="Save").click()
@@ -181,26 +186,54 @@ def test_a_rule_is_written_tried_changed_and_deleted(program: Site, visit: Visit
     changed.get_by_label("When the condition ends", exact=True).select_option("clear")
     changed.get_by_role("button", name="Save", exact=True).click()
     expect(rules).to_contain_text("otherwise clear the interval")
+    disable_and_delete(program, page)
+
+
+def disable_and_delete(program: Site, page: Page) -> None:
     page.get_by_role("button", name="Disable slow").click()
     expect(page.get_by_role("button", name="Enable slow")).to_be_visible()
     assert program.ask("GET /v1/rules")["items"][0]["enabled"] is False
     page.get_by_role("button", name="Delete slow").click()
-    page.get_by_role("button", name="Confirm delete slow").click()
-    expect(rules).to_contain_text("No rules yet.")
+    question = page.get_by_role("dialog", name="Delete rule")
+    expect(question).to_contain_text("Hints that it wrote stay")
+    question.get_by_role("button", name="Delete", exact=True).click()
+    expect(card(page, "Rules")).to_contain_text("No rules yet")
 
 
-def test_a_rule_can_be_written_only_when_its_jobs_are_there(visit: Visit) -> None:
+def test_a_form_can_be_filled_while_its_jobs_are_loaded(visit: Visit) -> None:
     page = visit.go("/planners")
     waiting: list[Route] = []
     page.route("**/v1/jobs?*", lambda request: waiting.append(request))  # noqa: PLW0108 - it takes no method
     page.get_by_role("button", name="New rule").click()
     form = page.get_by_role("dialog", name="New rule")
-    expect(form).to_contain_text("jobs")
-    expect(form.get_by_role("button", name="Save")).to_have_count(0)
+    jobs = form.get_by_label("Job", exact=True)
+    expect(jobs).to_have_text("Loading…")
+    form.get_by_label("Name", exact=True).fill("early")
     assert len(waiting) == 1
     waiting[0].continue_()
-    expect(form.get_by_label("Job", exact=True).locator("option")).not_to_have_count(0)
-    expect(form.get_by_role("button", name="Save")).to_be_enabled()
+    expect(jobs.locator("option")).to_have_text(["Choose one", "shop"])
+    expect(form.get_by_label("Name", exact=True)).to_have_value("early")
+
+
+def test_a_rule_about_one_endpoint_is_copied_with_its_escalations(program: Site, visit: Visit) -> None:
+    escalation = {"after_ms": 600_000, "then": {"tool": "wake", "nextRunInMs": 0}}
+    rule = {"id": "one", "job_id": "shop", "endpoint_id": "stock", "name": "one", "when": "true"}
+    steps = {"then": {"tool": "pause_until", "pauseMs": None, "reason": "calm"}, "escalate": [escalation]}
+    before = program.ask("POST /v1/rules", rule | steps)
+    page = visit.go("/planners")
+    page.get_by_role("button", name="Edit one").click()
+    form = page.get_by_role("dialog", name="Edit rule")
+    expect(form.get_by_label("Then: for", exact=True)).to_have_value("")
+    form.get_by_role("button", name="Save").click()
+    expect(form).to_be_hidden()
+    assert program.ask("GET /v1/rules/one") == before
+    page.get_by_role("button", name="Copy one").click()
+    page.get_by_role("dialog", name="Copy rule").get_by_role("button", name="Save").click()
+    expect(card(page, "Rules")).to_contain_text("one (copy)")
+    copy = next(one for one in program.ask("GET /v1/rules")["items"] if one["id"] != "one")
+    assert (copy["endpoint_id"], copy["escalate"]) == ("stock", before["escalate"])
+    for made in ("one", copy["id"]):
+        program.ask(f"DELETE /v1/rules/{made}")
 
 
 def test_what_strangers_wrote_stays_text(visit: Visit) -> None:

@@ -1,19 +1,30 @@
 /** Addresses without a reload. */
 
 import { signal } from "@preact/signals";
+import { mayLeave } from "./unsaved";
 
 export const path = signal(location.pathname);
 /** The query string; pages keep their filters here, so that links can be shared. */
 export const query = signal(new URLSearchParams(location.search));
 
+/** The address that is shown. */
+let shown = location.href;
+
 function read(): void {
+  shown = location.href;
   path.value = location.pathname;
   query.value = new URLSearchParams(location.search);
 }
 
-addEventListener("popstate", read);
+addEventListener("popstate", () => {
+  // The browser is there already; a form that is kept goes back to its own address.
+  if (new URL(shown).pathname === location.pathname || mayLeave()) read();
+  else history.pushState(null, "", shown);
+});
 
+/** Go to an address. With unsaved changes the user is asked first, except where the address is replaced. */
 export function go(to: string, options: { replace?: boolean } = {}): void {
+  if (!options.replace && !mayLeave()) return;
   if (options.replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   read();

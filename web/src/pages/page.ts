@@ -1,4 +1,4 @@
-/** The description of a page. Each folder beside this file has a `page.ts` that exports one. */
+/** The description of a page. Each folder beside this file has a `page.ts` that exports one, or several as `pages`. */
 
 import type { ComponentType } from "preact";
 import type { IconName } from "../ui/icons";
@@ -17,8 +17,8 @@ export interface Page {
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
 
-const modules = import.meta.glob<{ page: Page }>("./*/page.ts", { eager: true });
-export const pages: Page[] = Object.values(modules).map((module) => module.page);
+const modules = import.meta.glob<{ page?: Page; pages?: Page[] }>("./*/page.ts", { eager: true });
+export const pages: Page[] = Object.values(modules).flatMap((module) => module.pages ?? module.page ?? []);
 export const inNavigation = pages
   .filter((page) => page.nav)
   .sort((one, other) => (one.nav?.order ?? 0) - (other.nav?.order ?? 0));

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useId } from "preact/hooks";
 import type { Problem } from "../lib/api";
 
-const UNITS: Record<string, number> = { seconds: 1_000, minutes: 60_000, hours: 3_600_000 };
+export const UNITS: Record<string, number> = { seconds: 1_000, minutes: 60_000, hours: 3_600_000, days: 86_400_000 };
 
 export interface DurationFieldProps {
   label: string;

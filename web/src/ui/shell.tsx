@@ -10,6 +10,7 @@ import { connection } from "../lib/live";
 import { go, matchPath, path } from "../lib/router";
 import { logOut } from "../lib/session";
 import { theme, toggleTheme } from "../lib/theme";
+import { mayLeave } from "../lib/unsaved";
 import { inNavigation, pages, type Page, type PageProps } from "../pages/page";
 import { Dialog } from "./dialog";
 import { Icon } from "./icons";
@@ -121,6 +122,7 @@ function Top({ title }: { title: string }): JSX.Element {
 }
 
 async function onLogOut(): Promise<void> {
+  if (!mayLeave()) return;
   try {
     await logOut();
     go("/login");

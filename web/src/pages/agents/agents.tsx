@@ -6,11 +6,12 @@ import { useId } from "preact/hooks";
 import { hasScope, session, type ListPage } from "../../lib/api";
 import { useData, type Data } from "../../lib/data";
 import { query, setQuery } from "../../lib/router";
+import { RecordDialog } from "../../forms/record_dialog";
+import { AGENTS, USERS } from "../../resources/agents";
 import { Empty, Loading, ProblemNotice } from "../../ui/parts";
 import "./agents.css";
 import { clearChats } from "./chat";
 import { Conversation } from "./conversation";
-import { NewAgent, NewUser } from "./users_agents";
 import { Schedules } from "./schedules";
 import type { Agent, User } from "./types";
 
@@ -39,7 +40,7 @@ export default function AgentsPage(): JSX.Element {
         ) : (
           <NothingYet users={userList.length} agents={agentList.length} />
         )}
-        <Schedules user={user} agent={agent} agents={agentList} zone={userList.find((one) => one.id === user)?.timezone ?? null} />
+        <Schedules user={user} agent={agent} zone={userList.find((one) => one.id === user)?.timezone ?? null} />
       </div>
     </div>
   );
@@ -71,15 +72,17 @@ function ParticipantPicker({ users, agents, user, agent }: ParticipantPickerProp
           </button>
         </div>
       )}
-      <NewUser
-        open={creating.value === "user"}
+      <RecordDialog
+        resource={USERS}
+        editing={creating.value === "user" ? {} : null}
         onClose={() => (creating.value = null)}
-        onCreated={(id) => (users.refresh(), setQuery({ user: id }))}
+        onSaved={(user) => (users.refresh(), setQuery({ user: String(user?.["id"]) }))}
       />
-      <NewAgent
-        open={creating.value === "agent"}
+      <RecordDialog
+        resource={AGENTS}
+        editing={creating.value === "agent" ? {} : null}
         onClose={() => (creating.value = null)}
-        onCreated={(id) => (agents.refresh(), setQuery({ agent: id }))}
+        onSaved={(agent) => (agents.refresh(), setQuery({ agent: String(agent?.["id"]) }))}
       />
     </div>
   );

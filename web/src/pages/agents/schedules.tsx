@@ -3,29 +3,27 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { asProblem, callApi, hasScope, type ListPage } from "../../lib/api";
+import { DeleteDialog, RecordDialog, type Editing } from "../../forms/record_dialog";
+import { hasScope, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { fullTime } from "../../lib/format";
-import { Dialog } from "../../ui/dialog";
+import { SCHEDULES } from "../../resources/agents";
 import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
-import { toast } from "../../ui/toast";
 import { chatOf } from "./chat";
-import { NewScheduleDialog } from "./new_schedule";
-import type { Agent, Schedule } from "./types";
+import type { Schedule } from "./types";
 
 interface Props {
   user: string | null;
   agent: string | null;
-  agents: Agent[];
   zone: string | null;
 }
 
 const PAGE_SIZE = 50;
 
-export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
+export function Schedules({ user, agent, zone }: Props): JSX.Element {
   const withFinished = useSignal(false);
   const limit = useSignal(PAGE_SIZE);
-  const creating = useSignal(false);
+  const editing = useSignal<Editing | null>(null);
   const deleting = useSignal<Schedule | null>(null);
   const data = useData<ListPage<Schedule>>("/v1/schedules", {
     query: { user_id: user, enabled_only: !withFinished.value, limit: limit.value },
@@ -41,7 +39,7 @@ export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
       aside={
         user &&
         hasScope("write") && (
-          <button class="button" type="button" onClick={() => (creating.value = true)}>
+          <button class="button" type="button" onClick={() => (editing.value = {})}>
             New schedule
           </button>
         )
@@ -56,7 +54,7 @@ export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
       {page && page.items.length === 0 && <p class="muted">{user ? `No schedules for ${user}.` : "No schedules yet."}</p>}
       <ul class="schedule-list">
         {page?.items.map((one) => (
-          <ScheduleItem key={one.id} schedule={one} onDelete={() => (deleting.value = one)} />
+          <ScheduleItem key={one.id} schedule={one} onCopy={() => (editing.value = { item: { ...one }, copy: true })} onDelete={() => (deleting.value = one)} />
         ))}
       </ul>
       {page?.next_cursor && limit.value < 500 && (
@@ -64,23 +62,19 @@ export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
           Show more
         </button>
       )}
-      {user && (
-        <NewScheduleDialog
-          open={creating.value}
-          onClose={() => (creating.value = false)}
-          onCreated={data.refresh}
-          user={user}
-          agent={agent}
-          agents={agents}
-          zone={zone}
-        />
-      )}
-      <DeleteDialog schedule={deleting.value} onClose={() => (deleting.value = null)} onDeleted={data.refresh} />
+      <RecordDialog
+        resource={SCHEDULES}
+        editing={editing.value}
+        initial={{ user_id: user, agent_id: agent, timezone: zone ?? "UTC" }}
+        onClose={() => (editing.value = null)}
+        onSaved={data.refresh}
+      />
+      <DeleteDialog resource={SCHEDULES} item={deleting.value && { ...deleting.value }} onClose={() => (deleting.value = null)} onDeleted={data.refresh} />
     </Card>
   );
 }
 
-function ScheduleItem({ schedule, onDelete }: { schedule: Schedule; onDelete: () => void }): JSX.Element {
+function ScheduleItem({ schedule, onCopy, onDelete }: { schedule: Schedule; onCopy: () => void; onDelete: () => void }): JSX.Element {
   const when =
     schedule.schedule_type === "recurring"
       ? `${schedule.cron_expression ?? ""} (${schedule.timezone})`
@@ -105,43 +99,16 @@ function ScheduleItem({ schedule, onDelete }: { schedule: Schedule; onDelete: ()
           {when}, by {schedule.agent_id}, for {schedule.user_id}
         </span>
         {hasScope("write") && (
-          <button class="button plain" type="button" aria-label={`Delete ${schedule.name}`} onClick={onDelete}>
-            Delete
-          </button>
+          <span class="row">
+            <button class="button plain" type="button" aria-label={`Copy ${schedule.name}`} onClick={onCopy}>
+              Copy
+            </button>
+            <button class="button plain" type="button" aria-label={`Delete ${schedule.name}`} onClick={onDelete}>
+              Delete
+            </button>
+          </span>
         )}
       </div>
     </li>
-  );
-}
-
-function DeleteDialog({ schedule, onClose, onDeleted }: { schedule: Schedule | null; onClose: () => void; onDeleted: () => void }): JSX.Element {
-  async function remove(one: Schedule): Promise<void> {
-    try {
-      await callApi("DELETE", `/v1/schedules/${encodeURIComponent(one.id)}`);
-      toast(`Deleted ${one.name}.`);
-      onDeleted();
-    } catch (error) {
-      toast(asProblem(error).message, { bad: true });
-    }
-    onClose();
-  }
-  return (
-    <Dialog title="Delete schedule" open={schedule !== null} onClose={onClose}>
-      {schedule && (
-        <div class="stack">
-          <p>
-            “{schedule.name}” will not run again. Messages already sent are kept.
-          </p>
-          <div class="row">
-            <button class="button danger" type="button" onClick={() => void remove(schedule)}>
-              Delete
-            </button>
-            <button class="button" type="button" onClick={onClose}>
-              Cancel
-            </button>
-          </div>
-        </div>
-      )}
-    </Dialog>
   );
 }

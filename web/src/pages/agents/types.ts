@@ -26,13 +26,6 @@ export interface Schedule {
   enabled: boolean;
 }
 
-export interface NewSchedule {
-  id: string;
-  name: string;
-  next_run_at: string | null;
-  next_fires: string[];
-}
-
 interface DeliveredMessage {
   id: string;
   seq: number;

@@ -2,11 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { asProblem, callApi, hasScope, type ListPage } from "../../lib/api";
+import { DeleteDialog, RecordDialog, type Editing } from "../../forms/record_dialog";
+import { hasScope, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { fullTime } from "../../lib/format";
+import { DAILY_USERS } from "../../resources/daily";
 import { Dialog } from "../../ui/dialog";
-import { Field, Form } from "../../ui/form";
 import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import type { DailyUser, Verdict } from "./types";
@@ -15,7 +16,8 @@ const PAGE_SIZE = 50;
 
 export function Users(): JSX.Element {
   const cursors = useSignal<string[]>([]);
-  const editing = useSignal<DailyUser | "new" | null>(null);
+  const editing = useSignal<Editing | null>(null);
+  const deleting = useSignal<DailyUser | null>(null);
   const openUser = useSignal<string | null>(null);
   const cursor = cursors.value.at(-1);
   const data = useData<ListPage<DailyUser>>("/v1/daily/users", { query: { limit: PAGE_SIZE, cursor }, every: 10_000, when: () => false });
@@ -27,8 +29,8 @@ export function Users(): JSX.Element {
       class="daily-users"
       aside={
         hasScope("write") && (
-          <button class="button" type="button" onClick={() => (editing.value = "new")}>
-            Add user
+          <button class="button" type="button" onClick={() => (editing.value = {})}>
+            New daily user
           </button>
         )
       }
@@ -63,8 +65,9 @@ export function Users(): JSX.Element {
           </button>
         )}
       </div>
-      <EditUser user={editing.value} onClose={() => (editing.value = null)} onDone={data.refresh} />
-      <UserDialog id={openUser.value} onClose={() => (openUser.value = null)} onEdit={(user) => (editing.value = user)} onDeleted={data.refresh} />
+      <RecordDialog resource={DAILY_USERS} editing={editing.value} onClose={() => (editing.value = null)} onSaved={(answer) => (data.refresh(), answer && sayFrom(answer as unknown as DailyUser))} />
+      <DeleteDialog resource={DAILY_USERS} item={deleting.value && { ...deleting.value }} onClose={() => (deleting.value = null)} onDeleted={data.refresh} />
+      <UserDialog id={openUser.value} onClose={() => (openUser.value = null)} onEdit={(user) => (editing.value = { item: { ...user } })} onDelete={(user) => (deleting.value = user)} />
     </Card>
   );
 }
@@ -98,69 +101,30 @@ function LastStatus({ user }: { user: DailyUser }): JSX.Element {
   );
 }
 
-function EditUser({ user, onClose, onDone }: { user: DailyUser | "new" | null; onClose: () => void; onDone: () => void }): JSX.Element {
-  const existing = user !== null && user !== "new" ? user : undefined;
-  async function send(values: FormData): Promise<void> {
-    const id = existing?.user_id ?? String(values.get("user_id") ?? "").trim();
-    const saved = await callApi<DailyUser>("PUT", `/v1/daily/users/${encodeURIComponent(id)}`, {
-      body: { due_time: String(values.get("due_time") ?? "") },
-    });
-    const from = saved.changes.at(-1)?.from_date ?? saved.next_date;
-    toast(`Saved: ${id} is due at ${saved.due_time} UTC from ${from}.`);
-    onDone();
-    onClose();
-  }
-  return (
-    <Dialog title={existing ? `Due time of ${existing.user_id}` : "Add user"} open={user !== null} onClose={onClose}>
-      <Form fields={["user_id", "due_time"]} send={send} submit="Save">
-        {(problem) => (
-          <>
-            {!existing && (
-              <Field label="User" name="user_id" problem={problem}>
-                {(wiring) => <input {...wiring} autocomplete="off" />}
-              </Field>
-            )}
-            <Field label="Due time (UTC)" name="due_time" problem={problem} help="The daily target is called from one hour before. A window that is already open keeps its time.">
-              {(wiring) => <input {...wiring} type="time" defaultValue={existing?.due_time ?? ""} />}
-            </Field>
-          </>
-        )}
-      </Form>
-    </Dialog>
-  );
+function sayFrom(saved: DailyUser): void {
+  toast(`${saved.user_id} is due at ${saved.due_time} UTC from ${saved.changes.at(-1)?.from_date ?? saved.next_date}.`);
 }
 
 interface UserDialogProps {
   id: string | null;
   onClose: () => void;
   onEdit: (user: DailyUser) => void;
-  onDeleted: () => void;
+  onDelete: (user: DailyUser) => void;
 }
 
-function UserDialog({ id, onClose, onEdit, onDeleted }: UserDialogProps): JSX.Element {
+function UserDialog({ id, onClose, onEdit, onDelete }: UserDialogProps): JSX.Element {
   return (
     <Dialog title={id ?? "User"} open={id !== null} onClose={onClose}>
-      {id !== null && <UserDetails key={id} id={id} onClose={onClose} onEdit={onEdit} onDeleted={onDeleted} />}
+      {id !== null && <UserDetails key={id} id={id} onClose={onClose} onEdit={onEdit} onDelete={onDelete} />}
     </Dialog>
   );
 }
 
-function UserDetails({ id, onClose, onEdit, onDeleted }: UserDialogProps & { id: string }): JSX.Element {
+function UserDetails({ id, onClose, onEdit, onDelete }: UserDialogProps & { id: string }): JSX.Element {
   const path = `/v1/daily/users/${encodeURIComponent(id)}`;
-  const confirming = useSignal(false);
   const user = useData<DailyUser>(path, { when: () => false });
   const days = useData<ListPage<Verdict>>(`${path}/days`, { query: { limit: 30 }, when: () => false });
   const loaded = user.value.value;
-  async function remove(): Promise<void> {
-    try {
-      await callApi("DELETE", path);
-      toast(`Removed ${id}.`);
-      onDeleted();
-    } catch (error) {
-      toast(asProblem(error).message, { bad: true });
-    }
-    onClose();
-  }
   if (!loaded) return user.problem.value ? <ProblemNotice problem={user.problem.value} /> : <Loading what="the user" />;
   return (
     <div class="stack">
@@ -181,15 +145,9 @@ function UserDetails({ id, onClose, onEdit, onDeleted }: UserDialogProps & { id:
           <button class="button" type="button" onClick={() => (onClose(), onEdit(loaded))}>
             Edit
           </button>
-          {confirming.value ? (
-            <button class="button danger" type="button" onClick={() => void remove()}>
-              Confirm removal
-            </button>
-          ) : (
-            <button class="button" type="button" onClick={() => (confirming.value = true)}>
-              Remove user
-            </button>
-          )}
+          <button class="button danger" type="button" onClick={() => (onClose(), onDelete(loaded))}>
+            Delete
+          </button>
         </div>
       )}
     </div>

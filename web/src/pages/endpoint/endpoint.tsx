@@ -12,6 +12,7 @@ import { heading } from "../../ui/shell";
 import type { PageProps } from "../page";
 import "./endpoint.css";
 import { Hints } from "./hints";
+import { DefinitionActions } from "./definition_actions";
 import { AboutJob } from "./job";
 import { Fact, RunDetails } from "./run";
 import { latestRange, moveRange, queriedRange, zoomRange, type TimeRange } from "./scales";
@@ -74,6 +75,7 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
   return (
     <div class="stack endpoint-page">
       {data.problem.value && <ProblemNotice problem={data.problem.value} />}
+      <DefinitionActions endpoint={endpoint} />
       <Facts endpoint={endpoint} />
       <Card title="Interval between runs" aside={fixedRange.value ? `${clockTime(range.from)} to ${clockTime(range.to)} ${localZone(range.to)}` : `last ${span(length.value * 0.85)}, live, times in ${localZone()}`}>
         <RangeControls range={range} live={fixedRange.value === undefined} onRange={showRange} onLive={() => (fixedRange.value = undefined)} onLength={(next) => { length.value = next; fixedRange.value = undefined; }} length={length.value} />

@@ -3,6 +3,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { hasScope } from "../../lib/api";
 import { serverNow, tick } from "../../lib/clock";
 import { baseline, compact, counted, distance, fullTime, isOpenEnded, span } from "../../lib/format";
 import { useShortcut } from "../../lib/keys";
@@ -59,6 +60,7 @@ export default function EndpointsPage(): JSX.Element {
           {shown.value.length === rows.all.value.length ? counted(shown.value.length, "endpoint") : `${compact(shown.value.length)} of ${counted(rows.all.value.length, "endpoint")}`}
           {rows.loading.value && ", loading more…"}
         </span>
+        {rows.all.value.length > 0 && <NewEndpoint />}
       </div>
       <Body />
     </div>
@@ -72,7 +74,8 @@ function Body(): JSX.Element {
     if (rows.loading.value) return <Loading what="endpoints" />;
     return (
       <Empty title="No endpoints yet">
-        <p>An endpoint is a target that runs on a schedule. Create one with the API or the CLI.</p>
+        <p>An endpoint is a target that runs on a schedule: an HTTP request, a function, or a heartbeat that is expected.</p>
+        <NewEndpoint />
       </Empty>
     );
   }
@@ -91,6 +94,15 @@ function Body(): JSX.Element {
         href={(row) => `/endpoints/${encodeURIComponent(row.id)}`}
       />
     </>
+  );
+}
+
+function NewEndpoint(): JSX.Element | null {
+  if (!hasScope("write")) return null;
+  return (
+    <a class="button primary" href="/endpoints/new/new">
+      New endpoint
+    </a>
   );
 }
 

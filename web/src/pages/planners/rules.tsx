@@ -1,14 +1,14 @@
-/** Rules: listed, edited, tried, and turned on and off. */
+/** Rules: listed, written, copied, tried, deleted, and turned on and off. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { asProblem, callApi, hasScope, type ListPage, type Problem } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { span } from "../../lib/format";
-import { Dialog } from "../../ui/dialog";
-import { Card, Loading, ProblemNotice } from "../../ui/parts";
-import { toast } from "../../ui/toast";
-import { RuleForm } from "./rule_form";
+import type { Json } from "../../forms/fields";
+import { DeleteDialog, RecordDialog, type Editing } from "../../forms/record_dialog";
+import { RULES } from "../../resources/rules";
+import { Card, Empty, Loading, ProblemNotice } from "../../ui/parts";
 import type { Rule, Step, Trial } from "./types";
 
 const PAGE_SIZE = 200;
@@ -21,39 +21,40 @@ interface NamedEndpoint {
 
 export function Rules(): JSX.Element {
   const data = useData<ListPage<Rule>>("/v1/rules", { query: { limit: PAGE_SIZE }, when: (change) => change.steered });
-  /** The rule that is edited; null for a new one. */
-  const edited = useSignal<Rule | null | undefined>(undefined);
+  const editing = useSignal<Editing | null>(null);
+  const deleting = useSignal<Rule | null>(null);
   const page = data.value.value;
-  const close = (): void => {
-    edited.value = undefined;
-    data.refresh();
-  };
+  const create = hasScope("write") && (
+    <button class="button" type="button" onClick={() => (editing.value = {})}>
+      New rule
+    </button>
+  );
   return (
     <Card
       title="Rules"
-      aside={
-        hasScope("write") && (
-          <button class="button" type="button" onClick={() => (edited.value = null)}>
-            New rule
-          </button>
-        )
-      }
+      aside={page?.items.length !== 0 && create}
     >
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!page && !data.problem.value && <Loading what="rules" />}
-      {page?.items.length === 0 && <p class="muted">No rules yet. A rule calls a tool when its condition is true.</p>}
+      {page?.items.length === 0 && (
+        <Empty title="No rules yet">
+          <p>{RULES.about}</p>
+          {create}
+        </Empty>
+      )}
       <ul class="rules">
         {page?.items.map((rule) => (
-          <RuleItem key={rule.id} rule={rule} onEdit={() => (edited.value = rule)} onChange={data.refresh} />
+          <RuleItem key={rule.id} rule={rule} onEdit={(copy) => (editing.value = { item: asJson(rule), copy })} onDelete={() => (deleting.value = rule)} onChange={data.refresh} />
         ))}
       </ul>
       {page?.next_cursor && <p class="quiet">The first {PAGE_SIZE} by id; <code>cadenza rules list</code> shows all.</p>}
-      <Dialog title={edited.value ? "Edit rule" : "New rule"} open={edited.value !== undefined} onClose={() => (edited.value = undefined)}>
-        {edited.value !== undefined && <RuleForm rule={edited.value} onDone={close} />}
-      </Dialog>
+      <RecordDialog resource={RULES} editing={editing.value} onClose={() => (editing.value = null)} onSaved={data.refresh} />
+      <DeleteDialog resource={RULES} item={deleting.value && asJson(deleting.value)} onClose={() => (deleting.value = null)} onDeleted={data.refresh} />
     </Card>
   );
 }
+
+const asJson = (rule: Rule): Json => ({ ...rule });
 
 function describeStep(step: Step): string {
   const endpoint = step.endpoint ? ` ${step.endpoint}` : "";
@@ -63,10 +64,16 @@ function describeStep(step: Step): string {
   return step.tool === "wake" ? `resume${endpoint} and run it soon` : `clear the interval hint${endpoint ? ` of${endpoint}` : ""}`;
 }
 
-function RuleItem({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; onChange: () => void }): JSX.Element {
+interface RuleItemProps {
+  rule: Rule;
+  onEdit: (copy: boolean) => void;
+  onDelete: () => void;
+  onChange: () => void;
+}
+
+function RuleItem({ rule, onEdit, onDelete, onChange }: RuleItemProps): JSX.Element {
   const trial = useSignal<Trial | undefined>(undefined);
   const problem = useSignal<Problem | undefined>(undefined);
-  const confirming = useSignal(false);
   const trialTarget = useSignal<TryButtonProps["trialTarget"]>(undefined);
   const path = `/v1/rules/${encodeURIComponent(rule.id)}`;
   async function attempt(action: () => Promise<void>): Promise<void> {
@@ -93,12 +100,6 @@ function RuleItem({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; 
       await callApi("PATCH", path, { body: { enabled: !rule.enabled } });
       onChange();
     });
-  const remove = (): Promise<void> =>
-    attempt(async () => {
-      await callApi("DELETE", path);
-      toast("Rule deleted.");
-      onChange();
-    });
   return (
     <li class={rule.enabled ? "" : "off"}>
       <div class="row spread">
@@ -121,14 +122,17 @@ function RuleItem({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; 
         <TryButton rule={rule} trialTarget={trialTarget.value} onTry={(endpoint) => void test(endpoint)} />
         {hasScope("write") && (
           <>
-            <button class="button plain" type="button" onClick={onEdit} aria-label={`Edit ${rule.name}`}>
+            <button class="button plain" type="button" onClick={() => onEdit(false)} aria-label={`Edit ${rule.name}`}>
               Edit
+            </button>
+            <button class="button plain" type="button" onClick={() => onEdit(true)} aria-label={`Copy ${rule.name}`}>
+              Copy
             </button>
             <button class="button plain" type="button" onClick={() => void toggle()} aria-label={`${rule.enabled ? "Disable" : "Enable"} ${rule.name}`}>
               {rule.enabled ? "Disable" : "Enable"}
             </button>
-            <button class="button plain danger" type="button" onClick={() => (confirming.value ? void remove() : (confirming.value = true))} aria-label={`${confirming.value ? "Confirm delete" : "Delete"} ${rule.name}`}>
-              {confirming.value ? "Confirm delete" : "Delete"}
+            <button class="button plain danger" type="button" onClick={onDelete} aria-label={`Delete ${rule.name}`}>
+              Delete
             </button>
           </>
         )}
