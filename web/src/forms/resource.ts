@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { callApi, type ListPage } from "../lib/api";
 import { counted } from "../lib/format";
+import { announceOwnChange } from "../lib/live";
 import { requestOf, type Json, type Section } from "./fields";
 
 export interface Resource {
@@ -51,16 +52,19 @@ export function startOf(resource: Resource, item: Json | undefined, copy: boolea
 }
 
 /** Create a record, or change the one before. */
-export function saveRecord(resource: Resource, body: Json, before: Json | undefined): Promise<Json | undefined> {
+export async function saveRecord(resource: Resource, body: Json, before: Json | undefined): Promise<Json | undefined> {
   const record = before && (resource.read?.(before) ?? before);
   const route = before && resource.update ? resource.update : resource.create;
   const request = requestOf(route, resource.prepare?.(body, record) ?? body, record);
-  return callApi<Json | undefined>(request.method, request.path, { body: request.body });
+  const answer = await callApi<Json | undefined>(request.method, request.path, { body: request.body });
+  announceOwnChange();
+  return answer;
 }
 
-export function removeRecord(resource: Resource, item: Json): Promise<void> {
+export async function removeRecord(resource: Resource, item: Json): Promise<void> {
   const { method, path } = requestOf(resource.remove, {}, resource.read?.(item) ?? item);
-  return callApi(method, path);
+  await callApi(method, path);
+  announceOwnChange();
 }
 
 const COUNTED = 500;

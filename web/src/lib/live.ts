@@ -35,6 +35,11 @@ function notify(change: Change): void {
   if (!missedChanges) for (const listener of listeners) listener(change);
 }
 
+/** Reload what this page shows after a change of its own, without waiting for the server's event. */
+export function announceOwnChange(): void {
+  notify({ reset: false, endpoints: new Set(), runs: 0, steered: true });
+}
+
 document.addEventListener("visibilitychange", () => !document.hidden && missedChanges && notify(EVERYTHING));
 
 const SILENCE_MS = 20_000;

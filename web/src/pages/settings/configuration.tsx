@@ -155,7 +155,7 @@ const SIGNS: Record<Change["action"], string> = { create: "+", revive: "+", upda
 const TONES: Record<Change["action"], string> = { create: "good", revive: "good", update: "warn", delete: "bad" };
 
 function Difference({ answer }: { answer: Applied }): JSX.Element {
-  const counts = Object.entries(answer.counts).filter(([, count]) => count > 0);
+  const counts = Object.entries(answer.counts).filter(([action, count]) => count > 0 && action !== "unchanged");
   const said = counts.map(([action, count]) => `${action} ${count}`).join(", ") || "nothing";
   return (
     <div class="preview" role="status" aria-label="Difference">
