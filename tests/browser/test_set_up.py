@@ -306,7 +306,12 @@ def test_unsaved_changes_are_asked_about_before_they_are_lost(visit: Visit) -> N
 def test_a_dialog_asks_about_its_own_changes_alone(visit: Visit) -> None:
     page = visit.go(NEW)
     asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+
+    def refuse(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
     page.get_by_label("Name", exact=True).fill("half")
     page.get_by_role("button", name="New job").click()
     job = page.get_by_role("dialog", name="New job")
