@@ -26,13 +26,12 @@ from cadenza.operations.planning.rules import RULES
 from cadenza.operations.scheduling.endpoint_table import ROWS
 from cadenza.operations.scheduling.endpoints import ENDPOINTS
 from cadenza.operations.scheduling.jobs import JOBS
-from cadenza.operations.scheduling.preview import PREVIEW
+from cadenza.operations.scheduling.preview import PREVIEW, TRIAL
 from cadenza.operations.scheduling.run_feed import RUN_FEED
 from cadenza.operations.scheduling.runs import RUNS
 from cadenza.operations.scheduling.steering import STEERING
 from cadenza.operations.scheduling.timeline import TIMELINE
 from cadenza.operations.scheduling.tools import TOOLS
-from cadenza.operations.scheduling.trial import TRIAL
 from cadenza.operations.simulations import SIMULATIONS
 
 OPERATIONS: tuple[AnyOperation, ...] = (

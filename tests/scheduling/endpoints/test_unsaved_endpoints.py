@@ -11,7 +11,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, TooOften
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.operations.scheduling.endpoints import UNSAVED_NAME
-from cadenza.operations.scheduling.trial import LONGEST_TRIAL_MS
+from cadenza.operations.scheduling.preview import LONGEST_TRIAL_MS
 
 READER = frozenset({Scope.READ})
 BASELINES: list[dict[str, Any]] = [

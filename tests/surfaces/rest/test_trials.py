@@ -8,7 +8,7 @@ import pytest
 from tests.surfaces.api_in_process import ApiInProcess
 
 from cadenza.domain.scheduling.run import Claim, Outcome
-from cadenza.operations.scheduling.trial import LONGEST_TRIAL_MS, TRIALS_AT_ONCE
+from cadenza.operations.scheduling.preview import LONGEST_TRIAL_MS, TRIALS_AT_ONCE
 
 TRIAL = "POST /v1/endpoints/traffic/test"
 

@@ -36,8 +36,8 @@ and is done when it is sent again. A failure of the server (5xx) does nothing, a
 that holds a secret is not kept: sent again, such a request is told that it was done. Where a request is \
 about a user, the key is that user's own, and what is kept of it goes with the user. Two kinds of \
 operations call somebody else before they are done. A message to an agent that a crash interrupts before \
-its answer is stored is answered when it is sent again, at most 15 seconds later. While a trial of a target goes on, the \
-same request is answered with 409 and `Retry-After`, and after a crash for two minutes.
+its answer is stored is answered when it is sent again, at most 15 seconds later. While a trial of a target \
+goes on, the same request is answered with 409 and `Retry-After`, and after a crash for two minutes.
 - **Rates.** `CADENZA_RATE_PER_MINUTE` requests with one key or user's token, and \
 `CADENZA_TENANT_RATE_PER_MINUTE` with all of a tenant, counted over all processes in windows of ten \
 seconds; above that, 429 with `Retry-After`. Wrong keys get the same after {MOST_FAILURES} of them from one \
