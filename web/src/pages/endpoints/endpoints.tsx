@@ -3,11 +3,11 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { hasScope } from "../../lib/api";
 import { serverNow, tick } from "../../lib/clock";
 import { baseline, compact, counted, distance, fullTime, isOpenEnded, span } from "../../lib/format";
 import { useShortcut } from "../../lib/keys";
 import { query, setQuery } from "../../lib/router";
+import { NewEndpoint } from "./new_endpoint";
 import { Empty, Loading, ProblemNotice, Source } from "../../ui/parts";
 import { Spark } from "../../ui/spark";
 import { Table, sortRows, type Column, type Order } from "../../ui/table";
@@ -94,15 +94,6 @@ function Body(): JSX.Element {
         href={(row) => `/endpoints/${encodeURIComponent(row.id)}`}
       />
     </>
-  );
-}
-
-function NewEndpoint(): JSX.Element | null {
-  if (!hasScope("write")) return null;
-  return (
-    <a class="button primary" href="/endpoints/new/new">
-      New endpoint
-    </a>
   );
 }
 
