@@ -37,6 +37,7 @@ EXPECTED = {
     "jobs create": 4,
     "rules create": 4,
     "endpoints test": 1,
+    "endpoints test-target": 1,
     "runs show": 3,
     "audit show": 3,
     "audit restore": 3,
@@ -53,8 +54,15 @@ LAST = (
     ("endpoints", "delete"),
     ("jobs", "delete"),
 )
-TWICE = {"list_endpoint_runs", "follow_runs", "get_simulation"}
-"""`runs list` takes an endpoint, and with --follow never ends; `cadenza sim` plays by itself."""
+TWICE = {
+    "list_endpoint_runs",
+    "follow_runs",
+    "get_simulation",
+    "apply_config_file",
+    "export_config_file",
+}
+"""`runs list` takes an endpoint, and with --follow never ends; `cadenza sim` plays by itself, and
+`cadenza apply` and `cadenza export` read and write files."""
 
 
 def commands(app: App, *before: str) -> Iterator[tuple[tuple[str, ...], App]]:

@@ -28,7 +28,12 @@ GROUPS = {
     "jobs": Group("Named groups of endpoints that are paused and resumed together.", (("jobs", "Jobs"),)),
     "endpoints": Group(
         "What runs, and when: targets with a schedule.",
-        (("endpoints", "Endpoints"), ("steering", "SteeringCommands"), ("endpoints", "EndpointReports")),
+        (
+            ("endpoints", "Endpoints"),
+            ("steering", "SteeringCommands"),
+            ("endpoints", "EndpointReports"),
+            ("endpoints", "UnsavedEndpoints"),
+        ),
     ),
     "runs": Group("Results of runs, newest first.", (("runs", "Runs"),)),
     "hints": Group(

@@ -60,6 +60,18 @@ class Commands:
             show(*render(found))
         return Exit.DONE
 
+    def answer_trial(self, connection: CliOptions, request: Request) -> int:
+        """Carry out a trial, and print what the target answered; a failed trial exits with 1."""
+        trial = self.fetch(connection, request)
+        if connection.json:
+            write_json(trial)
+        else:
+            from cadenza.surfaces.cli.output.reports import trial_card
+            from cadenza.surfaces.cli.output.terminal import show
+
+            show(*trial_card(trial))
+        return Exit.DONE if trial["status"] == "success" else Exit.FAILED_CHECK
+
     def fetch(
         self, connection: CliOptions, request: Callable[[OperationClient], Awaitable[Answer]]
     ) -> Answer:

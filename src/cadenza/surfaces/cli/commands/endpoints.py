@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.surfaces.cli.argument_parsing import document, earlier
+from cadenza.domain.validation import read_duration_ms
+from cadenza.surfaces.cli.argument_parsing import document, earlier, whole_number
 from cadenza.surfaces.cli.commands.endpoint_options import EndpointOptions, changes
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
@@ -25,6 +26,29 @@ Until = Annotated[str | None, Parameter(help="Up to a moment, or to 10m ago.")]
 Unlabel = Annotated[
     tuple[str, ...], Parameter(help="The name of a label to take away; several times."), Fills()
 ]
+
+
+Url = Annotated[str | None, Parameter(help="The URL of the target."), Fills("target.url")]
+Method = Annotated[str | None, Parameter(help="GET, POST and so on."), Fills("target.method")]
+Header = Annotated[
+    tuple[str, ...],
+    Parameter(help="NAME=VALUE, several times; ${secret:NAME} stands for a secret."),
+    Fills("target.headers"),
+]
+Body = Annotated[
+    str | None,
+    Parameter(help="JSON or a text; @FILE reads it from a file.", allow_leading_hyphen=True),
+    Fills("target.body"),
+]
+Timeout = Annotated[str | None, Parameter(help="The timeout: 30s at most."), Fills("timeout_ms")]
+Every = Annotated[str | None, Parameter(help="An interval: 20s, 5m, 1h30m."), Fills("baseline.interval_ms")]
+CronLine = Annotated[str | None, Parameter(help="A cron expression."), Fills("baseline.expression")]
+Zone = Annotated[
+    str | None, Parameter(help="The time zone of the cron expression."), Fills("baseline.timezone")
+]
+Least = Annotated[str | None, Parameter(help="The minimum interval."), Fills("guard.min_interval_ms")]
+Most = Annotated[str | None, Parameter(help="The maximum interval."), Fills("guard.max_interval_ms")]
+Runs = Annotated[int, Parameter(help="How many runs.", converter=whole_number)]
 
 
 class Endpoints(Commands):
@@ -131,6 +155,50 @@ class EndpointReports(Commands):
             return await client.ask("get_timeline", given)
 
         return self.answer(connection, request, "get_timeline")
+
+
+class UnsavedEndpoints(Commands):
+    """What endpoints would do, before they are created."""
+
+    @example("--url https://example.com/traffic --header accept=application/json")
+    def test_target(
+        self,
+        *,
+        url: Url = None,
+        method: Method = None,
+        header: Header = (),
+        body: Body = None,
+        timeout: Timeout = None,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Call a target once that no endpoint has yet, without recording a run. Exits with 1 if it fails."""
+        if url is None:
+            raise InvalidRequest("A target needs --url.", "target.url")
+        options = EndpointOptions(url=url, method=method, header=header, body=body)
+        given = {"target": changes(options, {}, self.clock(connection))["target"]}
+        if timeout is not None:
+            given["timeout_ms"] = read_duration_ms("--timeout", timeout)
+        return self.answer_trial(connection, lambda client: client.ask("test_target", given))
+
+    @example("--cron '0 9 * * 1-5' --timezone Europe/Berlin --runs 3")
+    def next_runs(
+        self,
+        *,
+        every: Every = None,
+        cron: CronLine = None,
+        timezone: Zone = None,
+        min: Least = None,
+        max: Most = None,
+        start_now: StartNow = False,
+        runs: Runs = 12,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Preview when a new endpoint would run (dry run, no changes made)."""
+        options = EndpointOptions(every=every, cron=cron, timezone=timezone, min=min, max=max)
+        given = changes(options, {}, self.clock(connection)) | {"start_now": start_now, "runs": runs}
+        if "baseline" not in given:
+            raise InvalidRequest("A schedule needs --every or --cron.", "baseline")
+        return self.ask(connection, "preview_baseline", given)
 
 
 def _check_complete(given: Mapping[str, Any], job: str | None) -> None:

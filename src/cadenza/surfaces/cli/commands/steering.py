@@ -9,10 +9,8 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import read_duration_ms
 from cadenza.surfaces.cli.argument_parsing import later, minutes, pause_end
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
-from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.lookup import ENDPOINT, ask_about, job_filter
 from cadenza.surfaces.cli.operation_command import Commands, example
-from cadenza.surfaces.cli.output.stdout import write_json
 from cadenza.surfaces.cli.parameters import AnEndpoint, AtRank, Labels, OfJob, Reason
 from cadenza.surfaces.cli.written_words import Fills
 
@@ -142,15 +140,9 @@ class SteeringCommands(Commands):
     @example("traffic")
     def test(self, endpoint: AnEndpoint, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Call the target of an endpoint once, without recording a run. Exits with 1 if it fails."""
-        trial = self.fetch(connection, lambda client: ask_about(client, ENDPOINT, endpoint, "test_endpoint"))
-        if connection.json:
-            write_json(trial)
-        else:
-            from cadenza.surfaces.cli.output.reports import trial_card
-            from cadenza.surfaces.cli.output.terminal import show
-
-            show(*trial_card(trial))
-        return Exit.DONE if trial["status"] == "success" else Exit.FAILED_CHECK
+        return self.answer_trial(
+            connection, lambda client: ask_about(client, ENDPOINT, endpoint, "test_endpoint")
+        )
 
     @example("traffic --every 20s")
     def preview(

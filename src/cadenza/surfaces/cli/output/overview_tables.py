@@ -142,6 +142,18 @@ def preview(view: Any) -> Iterator[Part]:
     yield table([{"before": one, "after": other} for one, other in zip(*padded, strict=True)], FORESEEN)
 
 
+NEXT_RUNS = (
+    Column("next run", lambda item: moment(item["at"]), whole=True),
+    Column("source", lambda item: item["source"]),
+)
+
+
+def next_runs(view: Any) -> Iterator[Part]:
+    """When a new endpoint would run."""
+    yield table(view["runs"], NEXT_RUNS)
+    yield text("Dry run, no changes made.")
+
+
 SLOS = (
     Column("process", lambda item: item["process"]),
     Column("scheduler", lambda item: item["scheduler"]),

@@ -45,6 +45,7 @@ VIEWS: dict[str, View | str] = {
     "get_timeline": overview_tables.timeline,
     "test_endpoint": reports.trial_card,
     "preview_steering": overview_tables.preview,
+    "preview_baseline": overview_tables.next_runs,
     "propose_interval": cards.plan,
     "propose_next_time": cards.plan,
     "pause_until": cards.plan,
