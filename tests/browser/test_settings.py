@@ -10,7 +10,18 @@ from tests.browser.dashboard_site import PHONE, Site, Visit, site
 from cadenza.domain.access.key import Scope
 
 DESK = ViewportSize(width=1440, height=900)
-AREAS = ("jobs", "users", "agents", "schedules", "daily-users", "secrets", "keys", "usage", "configuration")
+AREAS = (
+    "jobs",
+    "users",
+    "agents",
+    "schedules",
+    "daily-users",
+    "secrets",
+    "alert-routes",
+    "keys",
+    "usage",
+    "configuration",
+)
 FILE = """\
 version: 1
 jobs:

@@ -32,6 +32,8 @@ export interface Resource {
   details: (item: Json) => ComponentChildren;
   nameOf?: (item: Json) => string;
   href?: (item: Json) => string;
+  /** Further buttons of a listed item, for those who may change it. */
+  actions?: (item: Json) => ComponentChildren;
   /** What is deleted with it, or stops working, in sentences. */
   goesWith?: (item: Json) => Promise<string[]>;
   /** Shown in the dialog after it was created, such as a key. */

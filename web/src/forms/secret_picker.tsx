@@ -14,19 +14,22 @@ interface Props {
   onCreate?: (what: string, choose: (name: string) => void) => void;
 }
 
+/** What a reference can be put into: the values of pairs, not their names. */
+const TEXTS = "textarea, input:not(.pair > :first-child)";
+
 export function SecretPicker({ box, label, onCreate }: Props): JSX.Element {
   const data = useData<ListPage<{ name: string }>>("/v1/secrets", { query: { limit: 500 }, when: () => false });
   const last = useRef<TextInput | null>(null);
   useEffect(() => {
     const remember = (event: FocusEvent): void => {
-      if ((event.target as Element).matches("textarea, .pair input")) last.current = event.target as TextInput;
+      if ((event.target as Element).matches(TEXTS)) last.current = event.target as TextInput;
     };
     const around = box.current;
     around?.addEventListener("focusin", remember);
     return () => around?.removeEventListener("focusin", remember);
   }, []);
   function insert(name: string): void {
-    const inputs = box.current?.querySelectorAll<TextInput>("textarea, .pair input:nth-of-type(2)") ?? [];
+    const inputs = box.current?.querySelectorAll<TextInput>(TEXTS) ?? [];
     const into = last.current?.isConnected ? last.current : inputs[inputs.length - 1];
     if (!into) return;
     into.setRangeText(`\${secret:${name}}`, into.selectionStart ?? into.value.length, into.selectionEnd ?? into.value.length, "end");

@@ -18,6 +18,8 @@ const IDENTITY: Field[] = [
   { name: "id", label: "Id", fixed: true, help: "Chosen by you, for addresses and files. Empty: chosen for you." },
   { name: "description", label: "Description", wide: true, empty: "null" },
   { name: "labels", label: "Labels", kind: "pairs" },
+  { name: "severity", label: "Severity of its alerts", kind: "choice", initial: "warning", options: options("info", "warning", "critical") },
+  { name: "parent_id", label: "Depends on", kind: "reference", from: () => ({ path: "/v1/endpoints" }), none: "No endpoint", empty: "null", help: "While that endpoint is down, no alert about this one is sent." },
   { name: "enabled", label: "Enabled", kind: "flag", initial: true },
 ];
 

@@ -38,7 +38,7 @@ export function Records({ resource }: { resource: Resource }): JSX.Element {
       <ul class="records">
         {page?.items.map((item) => (
           <Item
-            key={item["id"] ?? item["user_id"] ?? item["name"]}
+            key={item["id"] ?? nameOf(resource, item)}
             resource={resource}
             item={item}
             onEdit={(copy) => (editing.value = { item, copy })}
@@ -82,6 +82,7 @@ function Item({ resource, item, onEdit, onDelete }: ItemProps): JSX.Element {
       </div>
       {hasScope(resource.scope) && (
         <div class="row">
+          {resource.actions?.(item)}
           {resource.update && (
             <button class="button plain" type="button" aria-label={`Edit ${name}`} onClick={() => onEdit(false)}>
               Edit

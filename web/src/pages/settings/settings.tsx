@@ -5,6 +5,7 @@ import type { Resource } from "../../forms/resource";
 import { hasScope } from "../../lib/api";
 import { KEYS, SECRETS } from "../../resources/access";
 import { AGENTS, SCHEDULES, USERS } from "../../resources/agents";
+import { ALERT_ROUTES } from "../../resources/alert_routes";
 import { DAILY_USERS } from "../../resources/daily";
 import { JOBS } from "../../resources/jobs";
 import { Empty } from "../../ui/parts";
@@ -33,6 +34,7 @@ const AREAS: Area[] = [
   listOf(SCHEDULES),
   listOf(DAILY_USERS),
   listOf(SECRETS),
+  listOf(ALERT_ROUTES),
   listOf(KEYS, "admin"),
   { slug: "usage", title: "Usage and limits", content: Usage },
   { slug: "configuration", title: "Import and export", content: Configuration },
