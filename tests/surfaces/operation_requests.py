@@ -52,6 +52,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "preview_steering": {"tool": "propose_interval", "arguments": {"intervalMs": 30_000}},
     "pause_endpoints": {"untilIso": "2025-01-01T01:00:00Z", "label": ["team=web"]},
     "resume_endpoints": {"label": ["team=web"]},
+    "redrive_runs": {"since": "2024-12-31T00:00:00Z", "job_id": "job"},
+    "backfill": {"since": "2024-12-31T12:00:00Z"},
     "create_rule": A_RULE | {"id": "new"},
     "update_rule": {"name": "other"},
     "test_rule": {"endpoint_id": "traffic"},
@@ -71,7 +73,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "apply_config_file": {"text": "version: 1"},
 }
 SERVED: list[tuple[AnyOperation, Route]] = [(one, one.route) for one in OPERATIONS if one.route is not None]
-IDS_OF = {"/v1/endpoints/{endpoint_id}/heartbeat-token": {"endpoint_id": "backup"}}
+IDS_OF = {
+    "/v1/endpoints/{endpoint_id}/heartbeat-token": {"endpoint_id": "backup"},
+    "/v1/runs/{run_id}/cancel": {"run_id": "waiting-1735603200000000-traffic"},
+}
 """Where another thing is meant than elsewhere."""
 NAMES = [operation.name for operation, _ in SERVED]
 

@@ -31,6 +31,8 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     assert (await api.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
     planned = await api.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
     await api.ask("PATCH /v1/endpoints/traffic", {"description": "watched"}, by=tenant_id)
+    missed = {"since": "2024-12-31T00:00:00Z", "limit": 1}
+    assert (await api.ask("POST /v1/endpoints/traffic/backfill", missed, by=tenant_id)).status == 200
     (changed, *_) = await api.store.audit.records(tenant_id, wanted=AuditFilter(operation="update_endpoint"))
     return {
         "run_id": run.id,

@@ -5,6 +5,8 @@ import unicodedata
 WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
 ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 AN_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+A_RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,191}$"
+"""A requested run that waits is called by its slot and its endpoint, whose id may be long."""
 A_SECRET_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"  # noqa: S105 - the form of a name
 A_LABEL = r"^[^=\x00-\x1f\x7f]+=[^\x00-\x1f\x7f]*$"
 A_URL = r"^https?://[^\s/?#]+"
@@ -15,6 +17,10 @@ IN_WORDS = {
     ONE_LINE: ("one line of text", ", and not blank"),
     AN_ID: (
         "1 to 128 letters, digits, dots, colons, hyphens and underscores, the first a letter or digit",
+        "",
+    ),
+    A_RUN_ID: (
+        "1 to 192 letters, digits, dots, colons, hyphens and underscores, the first a letter or digit",
         "",
     ),
     A_SECRET_NAME: (

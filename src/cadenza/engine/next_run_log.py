@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from cadenza.domain.agents.users import UserKey
+from cadenza.domain.scheduling.abandon import OWN_ORIGIN
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.nudge import Nudge
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Completion, ProcessDeath, Run
-from cadenza.domain.scheduling.settle import OWN_ORIGIN, SettledRun
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.domain.validation import iso
 from cadenza.ports.agents import ChooseSchedule, ScheduleStore

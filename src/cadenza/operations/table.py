@@ -26,7 +26,10 @@ from cadenza.operations.planning.rules import RULES
 from cadenza.operations.scheduling.endpoint_table import ROWS
 from cadenza.operations.scheduling.endpoints import ENDPOINTS
 from cadenza.operations.scheduling.jobs import JOBS
+from cadenza.operations.scheduling.open_runs import OPEN_RUNS
 from cadenza.operations.scheduling.preview import PREVIEW, TRIAL
+from cadenza.operations.scheduling.redrive import REDRIVE
+from cadenza.operations.scheduling.requested_runs import REQUESTED_RUNS
 from cadenza.operations.scheduling.run_feed import RUN_FEED
 from cadenza.operations.scheduling.runs import RUNS
 from cadenza.operations.scheduling.steering import STEERING
@@ -43,6 +46,9 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *TRIAL,
     *HEARTBEATS,
     *RUNS,
+    *OPEN_RUNS,
+    *REQUESTED_RUNS,
+    *REDRIVE,
     *RUN_FEED,
     *RULES,
     *RULE_TRIAL,

@@ -18,6 +18,8 @@ Settle = Callable[[Endpoint, Completion], SettledRun]
 RecheckClaim = Callable[[Endpoint, Claim], Recheck]
 Abandon = Callable[[Endpoint, Run, ProcessDeath], SettledRun]
 Now = Callable[[], datetime]
+OpenRunChange = Callable[[Endpoint, Run | None], ChangedEndpoint]
+"""A change of an endpoint that is also given its open run, if it has one."""
 
 
 class SweepRules(NamedTuple):
@@ -57,8 +59,20 @@ class EndpointStore(Protocol):
         """Apply a change to the fresh row, in one commit with all that it records.
 
         Changes to one endpoint happen one after the other; a change that raises
-        changes nothing. If the next run moved, sleeping workers are woken.
+        changes nothing. If the next run moved, or a run was requested or is to be cancelled,
+        sleeping workers are woken.
         """
+        ...
+
+    async def amend_with_open_run(self, key: EndpointKey, change: OpenRunChange) -> ChangedEndpoint:
+        """Apply a change as by `amend`; it is also given the open run, which it may close.
+
+        Closing the run ends its lease in the same commit: its worker cannot start or finalize it.
+        """
+        ...
+
+    async def to_cancel(self, claims: Sequence[Claim]) -> set[str]:
+        """The ids of the claimed runs that are asked to be cancelled, if their leases are still held."""
         ...
 
     async def amend_ahead(
@@ -176,6 +190,23 @@ class FunctionStore(Protocol):
         ...
 
 
+class EndpointWithRuns(NamedTuple):
+    """An endpoint that has an open run, or requested runs that wait, or both."""
+
+    endpoint: Endpoint
+    open_run: Run | None
+
+
+class OpenRunFilter(NamedTuple):
+    """Which endpoints: all of a tenant, one of them, or those of a job."""
+
+    endpoint_id: str | None = None
+    job_id: str | None = None
+
+
+EVERY_OPEN_RUN = OpenRunFilter()
+
+
 class RunFilter(NamedTuple):
     """Which runs: of one endpoint or job, with one of these statuses and sources, finished in a period."""
 
@@ -227,6 +258,16 @@ class RunStore(Protocol):
         A page may hold less than its limit and yet not be the last: the number of rows
         that one call reads is bounded.
         """
+        ...
+
+    async def open_runs(
+        self, tenant_id: str, *, wanted: OpenRunFilter = EVERY_OPEN_RUN, page: Page = FIRST_PAGE
+    ) -> list[EndpointWithRuns]:
+        """A tenant's endpoints with an open run or with requested runs, in the order of their ids."""
+        ...
+
+    async def runs_of_slot(self, run: Run) -> list[Run]:
+        """The run and the closed runs of its slot that were claimed after it, oldest first."""
         ...
 
     async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:

@@ -39,6 +39,8 @@ EXPECTED = {
     "endpoints test": 1,
     "endpoints test-target": 1,
     "runs show": 3,
+    "runs cancel": 3,
+    "runs rerun": 3,
     "audit show": 3,
     "audit restore": 3,
     **dict.fromkeys(("alerts acknowledge", "alerts silence", "alerts unsilence"), 3),

@@ -26,6 +26,7 @@ ASKING = {
 OF_THE_COMMAND_LINE = {"json", "server", "key", "tenant", "file", "follow", "all", "rank"}
 IN_OTHER_WORDS = {
     "create_schedule": {"schedule_type"},
+    "backfill": {"concurrency"},
     "create_endpoint": {"planning"},
     "update_endpoint": {"planning"},
     "preview_steering": {"tool", "runs"},

@@ -68,6 +68,7 @@ async def test_the_header_is_advertised_where_it_counts_and_nowhere_else(api: Ap
     operations = [one for path in paths.values() for one in path.values()]
     advertised = {one["operationId"] for one in operations if rank in one["parameters"]}
     assert advertised == {
+        "cancel_run",
         "propose_interval",
         "propose_next_time",
         "pause_until",

@@ -68,6 +68,15 @@ def with_job_active(endpoint: Endpoint, job: Job | None) -> Endpoint:
     return endpoint if endpoint.job_active is active else evolve(endpoint, job_active=active)
 
 
+def wakes(before: Endpoint, after: Endpoint) -> bool:
+    """Does a change concern sleeping workers: has a next run moved, or a request come or gone?"""
+    return (before.next_run_at, before.requested, before.cancel_request) != (
+        after.next_run_at,
+        after.requested,
+        after.cancel_request,
+    )
+
+
 def checked_bulk_change(decided: BulkChange, tenant_id: str, jobs: Mapping[str, Job]) -> BulkChange:
     """What was decided, with endpoints switched on or off with their jobs; each endpoint may occur once."""
     owners = {job.tenant_id for job in decided.jobs} | {one.endpoint.tenant_id for one in decided.endpoints}

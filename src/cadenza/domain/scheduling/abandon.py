@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
-from cadenza.domain.scheduling.due import due
+from cadenza.domain.scheduling.due import FOREVER, due
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.plan import Source
@@ -39,7 +39,14 @@ def sweep_at(endpoint: Endpoint) -> datetime | None:
 def abandonment(endpoint: Endpoint, run: Run, death: ProcessDeath, now: datetime) -> Completion:
     """The completion of a run whose lease ran out."""
     assert endpoint.lease is not None, "only a lease can run out"
-    claim = Claim(
+    outcome = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out", death=death)
+    return Completion(claim_of(endpoint, run), outcome, now)
+
+
+def claim_of(endpoint: Endpoint, run: Run) -> Claim:
+    """The claim to the open run of a leased endpoint."""
+    assert endpoint.lease is not None, "an open run has a lease"
+    return Claim(
         run_id=run.id,
         token=endpoint.lease.token,
         endpoint=endpoint,
@@ -51,8 +58,6 @@ def abandonment(endpoint: Endpoint, run: Run, death: ProcessDeath, now: datetime
         lease_until=endpoint.lease.until,
         started_at=run.started_at,
     )
-    outcome = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out", death=death)
-    return Completion(claim, outcome, now)
 
 
 DEATHS_ALONE = 3
@@ -130,6 +135,44 @@ def is_culprit(endpoint: Endpoint, death: ProcessDeath) -> bool:
     """Has it, this death included, died alone so often that it must be what ends its processes?"""
     proven = endpoint.abandoned_alone_count >= DEATHS_ALONE and death.in_flight <= 1
     return proven or endpoint.abandoned_alone_count >= DEATHS_IN_COMPANY
+
+
+WAY_BACK = "resume it when that is fixed"
+OWN_ORIGIN = "cadenza"
+"""The origin of a pause after which a person should look: no lower rank ends it."""
+
+
+def paused_forever(endpoint: Endpoint, reason: str) -> Endpoint:
+    """The endpoint, paused until a person resumes it."""
+    return evolve(
+        endpoint,
+        open_slot=None,
+        paused_until=FOREVER,
+        pause_reason=reason,
+        pause_origin=OWN_ORIGIN,
+        next_run_at=FOREVER,
+        next_source=Source.PAUSED,
+        **NO_SUSPICION,
+    )
+
+
+def paused_as_culprit(endpoint: Endpoint) -> Endpoint:
+    """The endpoint that ends its processes; what is resumed is tried alone, until it has ended once."""
+    reason = f"its process died {endpoint.abandoned_alone_count} times while it ran alone; {WAY_BACK}"
+    return evolve(paused_forever(endpoint, reason), abandoned_count=endpoint.abandoned_count)
+
+
+def given_up(endpoint: Endpoint) -> bool:
+    """Did Cadenza pause it until a person resumes it?"""
+    return endpoint.pause_origin == OWN_ORIGIN and endpoint.paused_until == FOREVER
+
+
+def due_slot(endpoint: Endpoint, now: datetime, reason: str) -> tuple[SkippedSlot, ...]:
+    """The slot of the schedule that has come due or waits for a retry, if any, as one that is skipped."""
+    slot = endpoint.open_slot.slot if endpoint.open_slot else endpoint.next_run_at
+    if slot is None or not (endpoint.open_slot or slot <= now):
+        return ()
+    return (SkippedSlot(slot, endpoint.next_source, reason, now),)
 
 
 def tidy(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, evolve
 from cadenza.domain.scheduling.policy import Misfire
+from cadenza.domain.scheduling.requested_runs.queue import RunRequest
+from cadenza.domain.scheduling.requested_runs.waiting import next_request, request_opens_at
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import iso, milliseconds
 
@@ -49,8 +51,28 @@ def opens_at(endpoint: Endpoint) -> datetime | None:
 
 
 def claimable_at(endpoint: Endpoint) -> datetime | None:
-    """The moment from which it may be claimed. A lease, also one that ran out, protects until it is swept."""
-    return None if endpoint.lease else opens_at(endpoint)
+    """The moment from which it may be claimed, for its schedule or for a run that was requested.
+
+    A lease, also one that ran out, protects until it is swept.
+    """
+    if endpoint.lease:
+        return None
+    regular = opens_at(endpoint)
+    return (
+        regular
+        if endpoint.requested is None or request_to_claim(endpoint) is None
+        else request_opens_at(endpoint)
+    )
+
+
+def request_to_claim(endpoint: Endpoint) -> RunRequest | None:
+    """The requested run that the next claim, or the present lease, is for; None if it is for the schedule."""
+    queue = endpoint.requested
+    if queue is None:
+        return None
+    if endpoint.lease is None:
+        return next_request(endpoint, opens_at(endpoint))
+    return None if queue.in_flight is None else queue.of_slot(queue.in_flight)
 
 
 def due(endpoint: Endpoint, now: datetime, within: timedelta = AT_ONCE) -> bool:
@@ -63,6 +85,12 @@ def claim(
     endpoint: Endpoint, lease: Lease, now: datetime, *, version: int = 0, place: int | str = 0
 ) -> Claim:
     """Lease a due endpoint. What is due already counts as started; the rest waits for its moment."""
+    if endpoint.requested is not None:
+        asked = next_request(endpoint, opens_at(endpoint))
+        taken = endpoint.requested._replace(in_flight=None if asked is None else asked.slot)
+        endpoint = evolve(endpoint, lease=lease, requested=taken)
+        if asked is not None:
+            return _claim_request(endpoint, asked, now, version=version, place=place)
     moment = opens_at(endpoint)
     assert moment is not None, "only what is due can be claimed"
     assert endpoint.next_run_at is not None, "what opens has a next run"
@@ -75,6 +103,28 @@ def claim(
         moment,
         open_slot.attempts + 1 if open_slot else 1,
         endpoint.next_source,
+        now,
+        lease.until,
+        now if moment <= now else None,
+        version,
+        place,
+    )
+
+
+def _claim_request(
+    endpoint: Endpoint, asked: RunRequest, now: datetime, *, version: int, place: int | str
+) -> Claim:
+    moment, lease = request_opens_at(endpoint), endpoint.lease
+    assert moment is not None, "only what is due can be claimed"
+    assert lease is not None, "a claim has a lease"
+    return Claim(
+        lease.run_id,
+        lease.token,
+        endpoint,
+        asked.slot,
+        moment,
+        asked.attempt,
+        asked.source,
         now,
         lease.until,
         now if moment <= now else None,
@@ -107,6 +157,8 @@ Recheck = Start | Wait | Cancel
 
 def recheck(endpoint: Endpoint, held: Claim, now: datetime) -> Recheck:
     """Look at a claimed endpoint again before it starts: is it still due, and when?"""
+    if held.is_requested:
+        return _recheck_request(endpoint, held, now)
     moment = opens_at(endpoint)
     if moment is None:
         return Cancel(held, closed_gate(endpoint, now) or "finished")
@@ -117,10 +169,26 @@ def recheck(endpoint: Endpoint, held: Claim, now: datetime) -> Recheck:
     return Wait(fresh) if moment > now else Start(fresh._replace(started_at=now))
 
 
+def _recheck_request(endpoint: Endpoint, held: Claim, now: datetime) -> Recheck:
+    """A requested run starts unless it is no longer asked for, or a gate has closed."""
+    queue, moment = endpoint.requested, request_opens_at(endpoint)
+    if moment is None or queue is None or queue.of_slot(held.slot) is None:
+        return Cancel(held, closed_gate(endpoint, now) or "it is no longer asked for")
+    if moment > max(held.due_at, now):
+        return Cancel(held, closed_gate(endpoint, now) or f"moved to {iso(moment)}")
+    fresh = held._replace(endpoint=endpoint, due_at=moment)
+    return Wait(fresh) if moment > now else Start(fresh._replace(started_at=now))
+
+
 SKIP = Misfire.SKIP
 
 
 def misfired(claim: Claim, now: datetime) -> bool:
-    """Is it later than its grace allows, and does its owner want it skipped then?"""
+    """Is it later than its grace allows, and does its owner want it skipped then?
+
+    A requested run never is.
+    """
     policy = claim.endpoint.policy
-    return policy.misfire is SKIP and now - claim.planned_at > milliseconds(policy.misfire_grace_ms)
+    if policy.misfire is not SKIP or claim.is_requested:
+        return False
+    return now - claim.planned_at > milliseconds(policy.misfire_grace_ms)

@@ -27,6 +27,7 @@ from cadenza.domain.scheduling.hint import (
 )
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard, Policy
+from cadenza.domain.scheduling.requested_runs.queue import CancelRequest, RequestQueue
 from cadenza.domain.scheduling.target import (
     CallableTarget,
     HeartbeatTarget,
@@ -132,6 +133,9 @@ class Endpoint:
     abandoned_alone_count: int = 0
     """How often it was alone then."""
     lease: Lease | None = None
+    requested: RequestQueue | None = None
+    """Runs that wait beside the schedule."""
+    cancel_request: CancelRequest | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hint_mode", _member(HintMode, "hint_mode", self.hint_mode))

@@ -5,38 +5,19 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, assert_never
 
 from cadenza.domain.planning.planner_limits import why_kept_off, why_not_switched
-from cadenza.domain.scheduling.abandon import TRIAL_WORDS, is_suspect, trial_of
+from cadenza.domain.scheduling.abandon import TRIAL_WORDS, given_up, is_suspect, trial_of
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.due import FOREVER, JOB_NOT_ACTIVE, closed_gate, end_in_words, opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, plan_next_run
 from cadenza.domain.scheduling.hint import HintKind, HintMode, InForce, origin_text, why_not_applied
-from cadenza.domain.scheduling.plan import Candidate, Plan, Source
+from cadenza.domain.scheduling.plan import SOURCE_REASONS, Candidate, Plan, Source
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.settle import given_up
 from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import iso, milliseconds
 from cadenza.domain.wording import interval_in_words, span_in_words
 
-SOURCE_REASONS = {
-    Source.BASELINE_CRON: "set by its cron expression",
-    Source.BASELINE_INTERVAL: "set by its baseline interval",
-    Source.BASELINE_ONCE: "set by its one-time baseline",
-    Source.AI_INTERVAL: "set by an interval hint",
-    Source.AI_ONESHOT: "set by a one-shot hint",
-    Source.CLAMPED_MIN: "limited by minimum interval",
-    Source.CLAMPED_MAX: "limited by maximum interval",
-    Source.PAUSED: "its pause ends then",
-    Source.FINISHED: "its schedule is finished",
-    Source.FIRST: "first run after it was created",
-    Source.MANUAL: "a run was requested",
-    Source.RESUME: "recalculated when it was resumed",
-    Source.RETRY: "retry of a failed attempt",
-    Source.QUOTA: "its tenant's quota resets then",
-    Source.HEARTBEAT: "a heartbeat was received",
-    Source.RETIRED: "no running program declares its function; it is active again when one does",
-}
 STORED_LATER = frozenset(
     {Source.AI_INTERVAL, Source.CLAMPED_MIN, Source.CLAMPED_MAX, Source.PAUSED, Source.RESUME}
 )

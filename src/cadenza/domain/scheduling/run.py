@@ -8,8 +8,11 @@ from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.validation import iso
+from cadenza.domain.scheduling.plan import RunKind, Source, kind_of
+from cadenza.domain.validation import iso, milliseconds
+
+ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
+RERUN, BACKFILL = Source.RERUN, Source.BACKFILL  # Python 3.11 is slow to find members.
 
 
 class RunStatus(StrEnum):
@@ -89,6 +92,11 @@ class Claim(NamedTuple):
         return self.due_at + self.delay
 
     @property
+    def is_requested(self) -> bool:
+        """Was it asked for beside the schedule?"""
+        return self.source is RERUN or self.source is BACKFILL
+
+    @property
     def idempotency_key(self) -> str:
         """Tenant, endpoint and slot: the same for every attempt at one slot, and for no other slot."""
         tenant_id, endpoint_id = (part.replace("%", "%25").replace(":", "%3A") for part in self.key)
@@ -137,6 +145,11 @@ class Run(NamedTuple):
     traceback: str | None = None
     """Where a function raised; with one run alone, and left out where many are read."""
 
+    @property
+    def kind(self) -> RunKind:
+        """Whether the schedule or a request brought it about."""
+        return kind_of(self.source)
+
 
 def open_run(claim: Claim) -> Run:
     """The row of a run that has just been claimed."""
@@ -155,6 +168,35 @@ def open_run(claim: Claim) -> Run:
     )
 
 
+def closed_run(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
+    """The row of a run that has ended."""
+    claim, outcome, finished_at = completion
+    endpoint = claim.endpoint
+    late = (claim.started_at or finished_at) - claim.planned_at
+    return Run(
+        claim.run_id,
+        endpoint.tenant_id,
+        endpoint.job_id,
+        endpoint.id,
+        claim.slot,
+        claim.due_at,
+        claim.attempt,
+        claim.source,
+        claim.claimed_at,
+        claim.started_at,
+        finished_at,
+        outcome.status,
+        outcome.duration_ms,
+        late // MILLISECOND if late > ON_TIME else 0,
+        coalesced,
+        verdict,
+        outcome.error,
+        outcome.reason,
+        outcome.response,
+        outcome.traceback,
+    )
+
+
 class SkippedSlot(NamedTuple):
     """A slot that passed without a claim, and why; it becomes a run of its own."""
 
@@ -162,6 +204,8 @@ class SkippedSlot(NamedTuple):
     source: Source
     reason: str
     noticed_at: datetime
+    status: RunStatus = RunStatus.SKIPPED
+    attempt: int = 1
 
 
 def skipped_run(endpoint: Endpoint, passed: SkippedSlot, run_id: str) -> Run:
@@ -173,11 +217,11 @@ def skipped_run(endpoint: Endpoint, passed: SkippedSlot, run_id: str) -> Run:
         endpoint_id=endpoint.id,
         slot=passed.slot,
         due_at=passed.slot,
-        attempt=1,
+        attempt=passed.attempt,
         source=passed.source,
         claimed_at=passed.noticed_at,
         finished_at=passed.noticed_at,
-        status=RunStatus.SKIPPED,
-        verdict=True,
+        status=passed.status,
+        verdict=kind_of(passed.source) is RunKind.SCHEDULED,
         reason=passed.reason,
     )

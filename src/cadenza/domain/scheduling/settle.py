@@ -6,24 +6,27 @@ from typing import NamedTuple
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.schedule_firing import FAILED, turn_of
 from cadenza.domain.monitoring.alert import Alert
-from cadenza.domain.scheduling.abandon import NO_SUSPICION, is_culprit, suspicion_after
+from cadenza.domain.scheduling.abandon import (
+    NO_SUSPICION,
+    due_slot,
+    is_culprit,
+    paused_as_culprit,
+    paused_forever,
+    suspicion_after,
+)
 from cadenza.domain.scheduling.baseline import Every, Once
-from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.governor import BASELINE_INTERVAL, CronClock, guarded, plan_next_run
 from cadenza.domain.scheduling.nudge import earliest_run, not_before_quota
 from cadenza.domain.scheduling.plan import Candidate, Source
-from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus, SkippedSlot
+from cadenza.domain.scheduling.requested_runs.ending import after_request, is_cancelled, with_cancel_words
+from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus, SkippedSlot, closed_run
 from cadenza.domain.scheduling.slots import cadence_ms, slots_between, slots_missed
 from cadenza.domain.scheduling.steer import without_one_shot_of, without_stale_hints
 from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import milliseconds
 
 SUCCESS, ABANDONED, SKIPPED = RunStatus.SUCCESS, RunStatus.ABANDONED, RunStatus.SKIPPED
-ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
-WAY_BACK = "resume it when that is fixed"
-OWN_ORIGIN = "cadenza"
-"""The origin of a pause after which a person should look: no lower rank ends it."""
 
 
 class SettledRun(NamedTuple):
@@ -54,6 +57,7 @@ def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: C
     4. A slot that is not over stays open: for a retry, for its quota, for another worker.
     5. Any other has its verdict, and the governor plans the next.
     6. The user of a schedule that failed, and is not retried, gets a message.
+    7. A run that was asked to be cancelled is the verdict of its slot; a requested run never is one.
     """
     if _is_ordinary(endpoint, completion) and now.tzinfo is UTC and not completion.started_after(now):
         return _settle_ordinary(endpoint, completion, now)
@@ -64,10 +68,17 @@ def settle_step_by_step(
     endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock
 ) -> SettledRun:
     """Settle any endpoint; ordinary runs have a shorter way to the same result."""
-    counted = _with_counts(endpoint, completion, now)
+    counted, asked = _with_counts(endpoint, completion, now), is_cancelled(endpoint, completion.claim)
+    if asked:
+        completion = with_cancel_words(endpoint, completion)
+    if completion.claim.is_requested:
+        return _settle_request(counted, completion, now, cancelled=asked)
     tidy, passed = without_stale_hints(counted, now)
-    after, verdict = _next_run(tidy, completion, now, cron)
-    run = _closed_run(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
+    if asked:
+        after, verdict = _plan_after_cancelled(tidy, completion.claim, now, cron)
+    else:
+        after, verdict = _next_run(tidy, completion, now, cron)
+    run = closed_run(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
     return SettledRun(after, run, passed, turn_of(completion, verdict=verdict))
 
 
@@ -87,6 +98,9 @@ def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
         and endpoint.paused_until is None
         and endpoint.quota_opens_at is None
         and endpoint.skipped_at is None
+        and endpoint.requested is None
+        and endpoint.cancel_request is None
+        and not claim.is_requested
     )
 
 
@@ -108,24 +122,27 @@ def _settle_ordinary(endpoint: Endpoint, completion: Completion, now: datetime) 
         next_source=source,
         missed_slots=passed - 1 if passed else 0,
     )
-    run = _closed_run(completion, verdict=True, coalesced=endpoint.missed_slots + late)
+    run = closed_run(completion, verdict=True, coalesced=endpoint.missed_slots + late)
     return SettledRun(after, run, (), completion.outcome.turn)
 
 
 def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> SettledRun:
     """Where no next run can be planned: the run is closed, and the endpoint paused until its owner acts."""
-    paused = _paused_forever(evolve(endpoint, lease=None), reason)
-    run = _closed_run(completion, verdict=True, coalesced=0)
-    return SettledRun(paused, run, (), turn_of(completion, verdict=True))
+    freed = evolve(endpoint, lease=None, cancel_request=None)
+    passed = due_slot(freed, completion.finished_at, reason) if completion.claim.is_requested else ()
+    verdict = not completion.claim.is_requested
+    run = closed_run(completion, verdict=verdict, coalesced=0)
+    return SettledRun(paused_forever(freed, reason), run, passed, turn_of(completion, verdict=verdict))
 
 
 def _with_counts(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
     claim, status = completion.claim, completion.outcome.status
-    changes: dict[str, object] = {"lease": None}
+    changes: dict[str, object] = {"lease": None, "cancel_request": None}
     if status is SUCCESS:
         changes |= {"failure_count": 0, **NO_SUSPICION}
     elif status in FAILED:
-        changes["failure_count"] = endpoint.failure_count + 1
+        is_failure = status is not ABANDONED or not is_cancelled(endpoint, claim)
+        changes["failure_count"] = endpoint.failure_count + is_failure
         changes |= suspicion_after(endpoint, completion) if status is ABANDONED else NO_SUSPICION
     if claim.started_at is not None and status is not SKIPPED:
         changes["last_run_at"] = _last_run_at(endpoint, completion, now)
@@ -202,9 +219,25 @@ def _abandoned(endpoint: Endpoint, completion: Completion, now: datetime) -> _Ne
         return _NextRun(endpoint, verdict=False)
     if claim.started_at is None or not is_culprit(endpoint, outcome.death):
         return _keep_slot_open(endpoint, claim, now)
-    reason = f"its process died {endpoint.abandoned_alone_count} times while it ran alone; {WAY_BACK}"
-    paused = _paused_forever(endpoint, reason)
-    return _NextRun(evolve(paused, abandoned_count=endpoint.abandoned_count), verdict=True)
+    return _NextRun(paused_as_culprit(endpoint), verdict=True)
+
+
+def _settle_request(
+    endpoint: Endpoint, completion: Completion, now: datetime, *, cancelled: bool
+) -> SettledRun:
+    """Close a requested run, which is no verdict; the schedule goes on as it was."""
+    after, passed = after_request(endpoint, completion, now, cancelled=cancelled)
+    run = closed_run(completion, verdict=False, coalesced=0)
+    return SettledRun(after, run, passed, completion.outcome.turn)
+
+
+def _plan_after_cancelled(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _NextRun:
+    """A slot that was asked to be cancelled is over, also one that has not come due yet."""
+    if claim.started_at is not None:
+        return _plan_next(endpoint, claim, now, cron)
+    over_at = max(now, claim.slot)
+    passed = without_one_shot_of(claim.slot, evolve(endpoint, skipped_at=over_at))
+    return _plan_next(passed, claim, over_at, cron)
 
 
 def _plan_next(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _NextRun:
@@ -247,49 +280,3 @@ def _wait_for_quota(endpoint: Endpoint, opens_at: datetime) -> _NextRun:
     moment, source = max(opens_at, endpoint.paused_until or opens_at), Source.QUOTA
     held = evolve(endpoint, quota_opens_at=opens_at, next_run_at=moment, next_source=source, missed_slots=0)
     return _NextRun(held, verdict=endpoint.open_slot is None)
-
-
-def _paused_forever(endpoint: Endpoint, reason: str) -> Endpoint:
-    return evolve(
-        endpoint,
-        open_slot=None,
-        paused_until=FOREVER,
-        pause_reason=reason,
-        pause_origin=OWN_ORIGIN,
-        next_run_at=FOREVER,
-        next_source=Source.PAUSED,
-        **NO_SUSPICION,
-    )
-
-
-def given_up(endpoint: Endpoint) -> bool:
-    """Did Cadenza pause it until a person resumes it?"""
-    return endpoint.pause_origin == OWN_ORIGIN and endpoint.paused_until == FOREVER
-
-
-def _closed_run(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
-    claim, outcome, finished_at = completion
-    endpoint = claim.endpoint
-    late = (claim.started_at or finished_at) - claim.planned_at
-    return Run(
-        claim.run_id,
-        endpoint.tenant_id,
-        endpoint.job_id,
-        endpoint.id,
-        claim.slot,
-        claim.due_at,
-        claim.attempt,
-        claim.source,
-        claim.claimed_at,
-        claim.started_at,
-        finished_at,
-        outcome.status,
-        outcome.duration_ms,
-        late // MILLISECOND if late > ON_TIME else 0,
-        coalesced,
-        verdict,
-        outcome.error,
-        outcome.reason,
-        outcome.response,
-        outcome.traceback,
-    )

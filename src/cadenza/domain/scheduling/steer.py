@@ -24,7 +24,9 @@ from cadenza.domain.scheduling.nudge import (
     spread,
 )
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import SkippedSlot
+from cadenza.domain.scheduling.requested_runs.waiting import without_requests
+from cadenza.domain.scheduling.run import Run, SkippedSlot
+from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import iso, milliseconds
 
 
@@ -51,6 +53,8 @@ class ChangedEndpoint(NamedTuple):
     nudge: Nudge | None = None
     note: str | None = None
     """What the caller should know beside the new plan."""
+    closed: Run | None = None
+    """The open run that it ends, with the lease of the endpoint."""
 
     @property
     def applied(self) -> bool:
@@ -176,9 +180,10 @@ def reset_failures(endpoint: Endpoint) -> ChangedEndpoint:
 
 
 @not_for_schedules
-def archive(endpoint: Endpoint) -> ChangedEndpoint:
-    """Archive a deleted endpoint: it is never due again, and a run in flight ends normally."""
-    return ChangedEndpoint(evolve(endpoint, archived=True))
+def archive(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
+    """Archive a deleted endpoint: it is never due again, a run in flight ends normally, and none waits."""
+    waiting, gone = without_requests(endpoint, "its endpoint was deleted", now)
+    return ChangedEndpoint(evolve(waiting, archived=True), gone)
 
 
 def replan(endpoint: Endpoint, now: datetime, cron: CronClock, jitter_ms: int = 0) -> Endpoint:
@@ -285,6 +290,9 @@ def redefine(
     if comes_back:
         changes["next_source"] = Source.FIRST
     changed = evolve(endpoint, **changes)
+    to_heartbeat = type(wanted.target) is HeartbeatTarget
+    reason = "its endpoint expects heartbeats now"
+    changed, gone = without_requests(changed, reason, now) if to_heartbeat else (changed, ())
     if not comes_back and not definition_differs(endpoint, wanted, CADENCE_FIELDS):
-        return ChangedEndpoint(changed)
-    return ChangedEndpoint(replan(changed, now, cron, jitter_ms))
+        return ChangedEndpoint(changed, gone)
+    return ChangedEndpoint(replan(changed, now, cron, jitter_ms), gone)

@@ -6,8 +6,8 @@ from functools import partial
 
 from cadenza.domain.monitoring.alert import AlertKind
 from cadenza.domain.monitoring.condition import OF_ENDPOINTS, Condition, ConditionKey, close
+from cadenza.domain.scheduling.abandon import given_up
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.settle import given_up
 from cadenza.ports.clock import Clock
 from cadenza.ports.monitoring import SloStatus
 from cadenza.ports.store import Store

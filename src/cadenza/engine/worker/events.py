@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from cadenza.domain.job_failure import ErrorClass
-from cadenza.domain.scheduling.abandon import is_suspect, trial_of
+from cadenza.domain.scheduling.abandon import given_up, is_suspect, trial_of
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion, Outcome, Run, RunStatus
-from cadenza.domain.scheduling.settle import SettledRun, given_up
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.telemetry import (
     DEPTH,
     ENDPOINT_FAILED,

@@ -13,6 +13,8 @@ from cadenza.engine.worker.run_tasks import RunPace, RunTasks
 from cadenza.ports.access import QuotaAnswer
 from cadenza.ports.clock import Clock, Stopwatch
 
+AS_ASKED, STOPPED = "cancelled as asked", "its worker stopped before it ended"
+
 
 class HeldClaims:
     """Every claim of a worker, from its lease to its commit, and the tasks that run them."""
@@ -42,6 +44,8 @@ class HeldClaims:
         self.tasks = RunTasks(self._run, pace=self.pace, on_ended=on_capacity)
         self._completions: deque[Completion] = deque()
         self._ended: set[str] = set()
+        self._cancelled: set[str] = set()
+        """The runs that were stopped because that was asked for."""
         self.has_completions = asyncio.Event()
         """Set while there are completions to take."""
         self.empty = asyncio.Event()
@@ -82,6 +86,11 @@ class HeldClaims:
     def unended(self) -> int:
         """How many wait for their moment or a place, or run."""
         return len(self._claims) - len(self._ended)
+
+    @property
+    def unended_claims(self) -> list[Claim]:
+        """Claims that wait for their moment or a place, or run."""
+        return self.still_held(self._claims.values())
 
     @property
     def launched(self) -> int:
@@ -195,10 +204,22 @@ class HeldClaims:
             self._claims.pop(run_id, None)
             self._starts_at.pop(run_id, None)
             self._ended.discard(run_id)
+            self._cancelled.discard(run_id)
             self.tasks.cancel(run_id)
         if not self._claims:
             self.empty.set()
         self._on_capacity()
+
+    def cancel(self, run_ids: Iterable[str]) -> None:
+        """Cancel runs as was asked for: those that run are stopped once, and the others never begin."""
+        for run_id in run_ids:
+            if run_id not in self._claims or run_id in self._ended | self._cancelled:
+                continue
+            self._cancelled.add(run_id)
+            if run_id in self.tasks.begun:
+                self.tasks.cancel(run_id)
+            else:
+                self.release([self._claims[run_id]], AS_ASKED)
 
     def remove_lost(self, claims: Sequence[Claim]) -> list[str]:
         """Remove claims whose leases are lost; of those that have ended, settling will find it out."""
@@ -247,7 +268,7 @@ class HeldClaims:
     async def _run(self, run_id: str, task: asyncio.Task[None]) -> None:
         """Run a claim and note how it ended, unless its lease was lost while it waited for its turn."""
         answer, claim = self._answers.pop(run_id), self._claims.get(run_id)
-        if claim is None:
+        if claim is None or run_id in self._ended:
             return
         if not self._is_protected(claim):
             self.unprotected += self.remove_lost([claim])
@@ -255,7 +276,8 @@ class HeldClaims:
         try:
             completion = await self._executor.execute(claim, answer, task=task)
         except asyncio.CancelledError:
-            outcome = Outcome(RunStatus.CANCELLED, reason="its worker stopped before it ended")
+            reason = AS_ASKED if run_id in self._cancelled else STOPPED
+            outcome = Outcome(RunStatus.CANCELLED, reason=reason)
             completion = Completion(claim, outcome, self._clock.now())
         self.complete([completion])
 

@@ -1,4 +1,4 @@
-"""Renews the leases of held claims, and stops runs whose lease runs out."""
+"""Renews the leases of held claims, and stops runs whose lease runs out or that are to be cancelled."""
 
 import asyncio
 
@@ -78,3 +78,40 @@ class LeaseRenewer:
         lost = self._held.remove_lost(self._held.expiring)
         if lost:
             self._log.warning("leases could not be renewed; their runs are cancelled", run_ids=lost)
+
+
+CANCEL_POLL_MS = 1_000
+"""How long a request to cancel waits at most, if its wake-up was lost."""
+CANCEL_PAUSE_MS = 100
+"""How long it waits between two looks, however many wake-ups come."""
+
+
+class CancelWatch:
+    """Cancels held runs that are asked to be cancelled, by whichever process.
+
+    The request is stored with the lease; a wake-up makes it look at once, and the poll in any case.
+    While nothing runs, nothing is asked.
+    """
+
+    def __init__(self, *, held: HeldClaims, store: EndpointStore, clock: Clock, log: Logger) -> None:
+        self._held = held
+        self._store = store
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._attempts = Attempts("worker/cancel", clock, log)
+
+    def wake(self) -> None:
+        """Look now."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await first_of(self._clock.sleep(CANCEL_POLL_MS), self._wake.wait())
+            self._wake.clear()
+            await self._attempts.try_once(self._look())
+            await self._clock.sleep(CANCEL_PAUSE_MS)
+
+    async def _look(self) -> None:
+        if self._held.launched:
+            self._held.cancel(await self._store.to_cancel(self._held.unended_claims))

@@ -15,7 +15,7 @@ from cadenza.engine.worker.events import ClaimPass, WorkerEvents
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.functions import FunctionDeclarations
 from cadenza.engine.worker.held_claims import HeldClaims
-from cadenza.engine.worker.leases import LeaseRenewer
+from cadenza.engine.worker.leases import CancelWatch, LeaseRenewer
 from cadenza.engine.worker.places import WorkerPlaces
 from cadenza.engine.worker.settle import AlertRule, Settler, SettleRule
 from cadenza.engine.worker.start import Starter
@@ -105,6 +105,7 @@ class WorkerLoop:
             at_once=settings.settle_at_once,
         )
         self._leases = LeaseRenewer(held=held, store=store, clock=clock, log=log, lease_ms=settings.lease_ms)
+        self._cancel_watch = CancelWatch(held=held, store=store, clock=clock, log=log)
         self._wake, self._timer_changed, self._stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._suspects = SuspectTrials(
             claimer=self._claimer,
@@ -141,7 +142,8 @@ class WorkerLoop:
         self._held.tasks.openings = self._places.openings
         sweeping = self._sweeper.run(self._settings.lease_ms / 3, self._suspects.wake, self._clock_check)
         listening = self._listen(self._store.listen())
-        upkeep = (self._leases.run(), sweeping, listening, *(part.run() for part in self._upkeep))
+        leases = (self._leases.run(), self._cancel_watch.run())
+        upkeep = (*leases, sweeping, listening, *(part.run() for part in self._upkeep))
         parts = (self._claim_and_start(), self._settler.run(), *upkeep)
         try:
             await first_of(*parts, cancel_timeout=self._grace.cancel_timeout)
@@ -281,6 +283,7 @@ class WorkerLoop:
             self._wake.set()
             self._starter.wake_all()
             self._suspects.note_change()
+            self._cancel_watch.wake()
 
     async def _abandon_held(self) -> None:
         """Stop what still runs, and leave its leases to the sweeper."""

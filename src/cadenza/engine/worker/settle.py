@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cadenza.domain.monitoring.alert import Alert, failure_alert, pause_alert, recovery_alert
+from cadenza.domain.scheduling.abandon import given_up
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion
-from cadenza.domain.scheduling.settle import SettledRun, given_up, settle, unplannable
+from cadenza.domain.scheduling.settle import SettledRun, settle, unplannable
 from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import LONGEST_TEXT
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, first_of

@@ -105,7 +105,7 @@ def decide(current: BulkState, intent: Intent) -> Decision:
     _check_switches(filter(None, jobs), current, intent)
     amended = [_endpoint(one, current.endpoints.get(id_), intent) for id_, one in intent.endpoints.items()]
     gone = _removed_jobs(current, intent)
-    pruned = [archive(endpoint) for endpoint in _removed_endpoints(current, intent)]
+    pruned = [archive(endpoint, now=intent.now) for endpoint in _removed_endpoints(current, intent)]
     rules = [_rule(one, current.rules.get(id_), intent) for id_, one in intent.rules.items()]
     routes = [_route(one, current.routes.get(id_)) for id_, one in intent.routes.items()]
     gone_routes = (

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -283,7 +284,7 @@ def _changes(command: UpdateEndpoint) -> dict[str, Any]:
 @operation("DELETE /v1/endpoints/{endpoint_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_endpoint(context: RequestContext, command: OneEndpoint) -> Nothing:
     """Delete an endpoint. A run in flight completes; run history is kept until its retention ends."""
-    change = unless_archived(context.trail.noting(archive))
+    change = unless_archived(context.trail.noting(partial(archive, now=context.dependencies.clock.now())))
     await context.store.endpoints.amend(context.key(command.endpoint_id), change)
     return Nothing()
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -192,7 +193,8 @@ async def delete_job(context: RequestContext, command: OneJob) -> Nothing:
     """Delete a job with its endpoints. Runs in flight complete; run history is kept."""
     refuse_schedules_job(command.job_id)
     await _note_deleted(context, command.job_id)
-    await context.store.catalog.remove_job(context.tenant_id, command.job_id, context.trail.noting(archive))
+    delete = context.trail.noting(partial(archive, now=context.dependencies.clock.now()))
+    await context.store.catalog.remove_job(context.tenant_id, command.job_id, delete)
     return Nothing()
 
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
-from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.plan import RunKind, Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
@@ -70,6 +70,8 @@ class RunView(View):
     attempt: int
     source: Source
     """What set the moment it ran for."""
+    kind: RunKind
+    """Whether the schedule brought it about, or a request to run a slot again or to backfill it."""
     status: RunStatus | None
     """Null while it is open."""
     claimed_at: datetime
@@ -90,6 +92,7 @@ class RunView(View):
         """The view of a run."""
         fields = run._asdict()
         del fields["tenant_id"], fields["traceback"]
+        fields["kind"] = run.kind
         return unvalidated(cls, fields)
 
 
@@ -104,6 +107,7 @@ class RunDetails(RunView):
         """The details of a run."""
         fields = run._asdict()
         del fields["tenant_id"]
+        fields["kind"] = run.kind
         return unvalidated(cls, fields)
 
 

@@ -34,9 +34,16 @@ Labels = Annotated[
     Parameter(name="--label", help="NAME=VALUE; several times for several labels."),
     Fills("label", "labels"),
 ]
+OfEndpoint = Annotated[
+    str | None,
+    Parameter(name="--endpoint", help="Those of this endpoint, by id or name."),
+    Fills("endpoint_id"),
+]
 OfJob = Annotated[
     str | None, Parameter(name="--job", help="Those of this job, by id or name."), Fills("job_id")
 ]
+Most = Annotated[int, Parameter(help="How many slots, at most; the oldest first.")]
+DryRun = Annotated[bool, Parameter(negative="", help="Show what would be run, and change nothing.")]
 Name = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="What people call it.")]
 NewName = Annotated[str, Parameter(allow_leading_hyphen=True, help="What people call it.")]
 Description = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="What it is for, in words.")]
@@ -74,6 +81,8 @@ ARGUMENTS = {
 }
 """Fields in an operation's path."""
 OPTIONS = {
+    "endpoint_id": FieldParameter("endpoint", OfEndpoint, None, ENDPOINT),
+    "reason": FieldParameter("reason", Reason, None),
     "job_id": FieldParameter("job", OfJob, None, JOB),
     "label": FieldParameter("label", Labels, ()),
     "with_days": FieldParameter("with_days", WithDays, default=False),

@@ -34,9 +34,11 @@ from cadenza.testing.contracts.planning.feed import FeedContract, RecentRunsCont
 from cadenza.testing.contracts.planning.planner import PlannerContract
 from cadenza.testing.contracts.planning.rules import RuleContract
 from cadenza.testing.contracts.scheduling.bounded_claims import BoundedClaimContract
+from cadenza.testing.contracts.scheduling.cancelled_runs import CancelledRunContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
 from cadenza.testing.contracts.scheduling.functions import FunctionContract
 from cadenza.testing.contracts.scheduling.leases import LeaseContract
+from cadenza.testing.contracts.scheduling.requested_runs import RequestedRunContract
 from cadenza.testing.contracts.scheduling.settle import SettleContract
 from cadenza.testing.contracts.scheduling.slots import SlotContract
 from cadenza.testing.contracts.scheduling.start import StartContract
@@ -68,6 +70,8 @@ class StoreContract(
     StartContract,
     SettleContract,
     SlotContract,
+    RequestedRunContract,
+    CancelledRunContract,
     SteeringContract,
     ListingContract,
     CatalogContract,

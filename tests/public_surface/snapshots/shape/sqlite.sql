@@ -1,4 +1,4 @@
--- version 0030
+-- version 0031
 
 -- index alert_conditions_by_age of alert_conditions
 CREATE INDEX alert_conditions_by_age ON alert_conditions (since)
@@ -78,8 +78,14 @@ CREATE INDEX endpoint_states_due_of_tenant ON endpoint_states (requirement, tena
 -- index endpoint_states_leased of endpoint_states
 CREATE INDEX endpoint_states_leased ON endpoint_states (lease_token) WHERE lease_token IS NOT NULL
 
+-- index endpoint_states_requested of endpoint_states
+CREATE INDEX endpoint_states_requested ON endpoint_states (tenant_id, endpoint_id) WHERE requested_runs IS NOT NULL
+
 -- index endpoint_states_retired of endpoint_states
 CREATE INDEX endpoint_states_retired ON endpoint_states (requirement) WHERE next_source = 'retired'
+
+-- index endpoint_states_to_cancel of endpoint_states
+CREATE INDEX endpoint_states_to_cancel ON endpoint_states (lease_token) WHERE cancel_request IS NOT NULL
 
 -- index endpoint_states_to_tidy of endpoint_states
 CREATE INDEX endpoint_states_to_tidy ON endpoint_states (tidy_at) WHERE tidy_at IS NOT NULL
@@ -495,7 +501,7 @@ CREATE TABLE endpoint_states (
     run_attempt INTEGER, 
     run_source TEXT, 
     run_claimed_at BIGINT, 
-    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, interval_hint_origin TEXT, one_shot_origin TEXT, pause_origin TEXT, abandoned_alone_count INTEGER, 
+    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, interval_hint_origin TEXT, one_shot_origin TEXT, pause_origin TEXT, abandoned_alone_count INTEGER, requested_runs TEXT, cancel_request TEXT, request_slot_at BIGINT, request_attempt INTEGER, request_source TEXT, 
     PRIMARY KEY (tenant_id, endpoint_id)
 )
 

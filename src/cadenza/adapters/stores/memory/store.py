@@ -19,8 +19,9 @@ from cadenza.adapters.stores.memory.monitoring.statistics import MemoryDailyStat
 from cadenza.adapters.stores.memory.planning.analyses import MemoryAnalyses
 from cadenza.adapters.stores.memory.planning.rules import MemoryRules
 from cadenza.adapters.stores.memory.scheduling.catalog import MemoryCatalog
-from cadenza.adapters.stores.memory.scheduling.endpoints import MemoryEndpoints, MemoryRuns
+from cadenza.adapters.stores.memory.scheduling.endpoints import MemoryEndpoints
 from cadenza.adapters.stores.memory.scheduling.functions import MemoryFunctions
+from cadenza.adapters.stores.memory.scheduling.runs import MemoryRuns
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Store

@@ -8,7 +8,7 @@ from functools import partial
 from threading import RLock
 from typing import NamedTuple
 
-from cadenza.adapters.stores.common import not_found, owners_of_prompts, with_job_active
+from cadenza.adapters.stores.common import not_found, owners_of_prompts, wakes, with_job_active
 from cadenza.adapters.stores.memory.scheduling.due_index import DueByShare, DueIndex
 from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
 from cadenza.domain.access.audit import AuditRecord
@@ -168,8 +168,10 @@ class MemoryTables:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
         self.check_owners([amended.endpoint])
         after = with_job_active(amended.endpoint, self._job_of(amended.endpoint))
-        moved = after.next_run_at != self.endpoints[after.key].next_run_at
+        moved = wakes(self.endpoints[after.key], after)
         self.put_endpoint(after, amended.skipped)
+        if amended.closed is not None:
+            self.put_run(amended.closed)
         if amended.record is not None:
             self.hints[after.key].append(amended.record)
         if moved:

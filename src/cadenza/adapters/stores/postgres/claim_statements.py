@@ -189,9 +189,11 @@ WITH RECURSIVE {crowd.crowded}, rotation (
 
 
 LEASED = """claimable_at = NULL, tidy_at = NULL, lease_token = $3, lease_until = $4,
-        run_id = ($5::text[])[c.place], run_slot = coalesce(s.open_slot_at, s.next_run_at),
-        run_due_at = s.claimable_at, run_attempt = coalesce(s.open_slot_attempts, 0) + 1,
-        run_source = s.next_source, run_claimed_at = $6,
+        run_id = ($5::text[])[c.place],
+        run_slot = coalesce(s.request_slot_at, s.open_slot_at, s.next_run_at),
+        run_due_at = s.claimable_at,
+        run_attempt = coalesce(s.request_attempt, s.open_slot_attempts + 1, 1),
+        run_source = coalesce(s.request_source, s.next_source), run_claimed_at = $6,
         run_started_at = CASE WHEN s.claimable_at <= $6 THEN $6 END"""
 """How a claimed row is written. Parameters: of those of a claim, token, until, run ids and now."""
 CLAIMED = f"""c.place, {", ".join(f"s.{column}" for column in STATE_OF_CLAIM)},

@@ -7,7 +7,7 @@ MOMENT, NUMBER, LARGE, TRUTH, TEXT = "timestamptz", "int", "bigint", "boolean", 
 TYPES = {
     **dict.fromkeys(("attempt", "coalesced", "failure_count", "abandoned_count", "missed_slots"), NUMBER),
     **dict.fromkeys(("abandoned_alone_count", "in_flight", "suspects"), NUMBER),
-    **dict.fromkeys(("open_slot_attempts", "shard", "due"), NUMBER),
+    **dict.fromkeys(("open_slot_attempts", "request_attempt", "shard", "due"), NUMBER),
     **dict.fromkeys(("interval_hint_ms", "duration_ms", "late_ms", "version"), LARGE),
     **dict.fromkeys(("enabled", "archived", "job_active", "verdict", "starts", "late"), TRUTH),
     **dict.fromkeys(("response", "changes"), "json"),
@@ -40,3 +40,8 @@ def columns_of(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...] | None]:
         None if column[0] is None and column.count(None) == len(column) else column
         for column in zip(*rows, strict=True)
     ]
+
+
+def beginning_with(start: str) -> tuple[str, str]:
+    """All texts that begin so are between these two, without the second."""
+    return start, start[:-1] + chr(ord(start[-1]) + 1)

@@ -7,6 +7,11 @@ from typing import Any, Protocol
 import orjson
 
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
+from cadenza.adapters.stores.sql.scheduling.requests import (
+    read_cancel_request,
+    read_requests,
+    write_requests,
+)
 from cadenza.domain.scheduling.abandon import requirement_of, sweep_at
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restore_endpoint
@@ -57,13 +62,18 @@ STATE_COLUMNS = (
     "pause_reason",
     "pause_origin",
     "abandoned_alone_count",
+    "requested_runs",
+    "cancel_request",
+    "request_slot_at",
+    "request_attempt",
+    "request_source",
     "enabled",
     "archived",
     "job_active",
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
-STEERING_COLUMNS = (*STATE_COLUMNS[6:9], *STATE_COLUMNS[12:25])
+STEERING_COLUMNS = (*STATE_COLUMNS[6:9], *STATE_COLUMNS[12:28])
 """Those of them that nearly always hold nothing."""
 OWNER_COLUMNS = ("tenant_id", "id", "job_id", "name", "description", "definition")
 OPEN_RUN_COLUMNS = (
@@ -136,6 +146,7 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
         endpoint.pause_reason,
         endpoint.pause_origin,
         endpoint.abandoned_alone_count or None,
+        *write_requests(endpoint),
         endpoint.enabled,
         endpoint.archived,
         endpoint.job_active,
@@ -146,12 +157,16 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
     """The endpoint of a row selected as `ENDPOINT_COLUMNS`, or as the first of them that are an endpoint."""
     next_run_at, next_source, last_run_at = row[6:9]
     missed_slots, failure_count, abandoned_count = row[12:15]
-    enabled, archived, job_active, token, until, run_id = row[28:34]
-    steering = (*row[9:12], *row[15:28])
+    enabled, archived, job_active, token, until, run_id = row[33:39]
+    steering = (*row[9:12], *row[15:31])
     return restore_endpoint(
         {
             **read_owner_columns(row[:6]),
-            **(UNSTEERED if steering == NO_STEERING else read_steering(steering, read)),
+            **(
+                UNSTEERED
+                if steering == NO_STEERING
+                else read_steering(steering, read, leased=token is not None)
+            ),
             "next_run_at": read(next_run_at),
             "next_source": SOURCES[next_source],
             "last_run_at": read(last_run_at),
@@ -173,11 +188,10 @@ def read_owner_columns(columns: Iterable[Any]) -> dict[str, Any]:
     return read_definition(definition) | of_row
 
 
-def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
+def read_steering(columns: Iterable[Any], read: Read, *, leased: bool = False) -> dict[str, Any]:
     """Hints, pause and the like of an endpoint, from the columns `STEERING_COLUMNS`."""
-    skipped_at, paused_until, quota_opens_at, slot_at, attempts, *hints, pause_reason, pause_origin, alone = (
-        columns
-    )
+    skipped_at, paused_until, quota_opens_at, slot_at, attempts, *others = columns
+    *hints, pause_reason, pause_origin, alone, requested, cancel_request, in_flight = others
     interval_ms, interval_until, interval_reason, interval_origin, at, until, reason, origin = hints
     return {
         "skipped_at": read(skipped_at),
@@ -191,6 +205,8 @@ def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
         "pause_reason": pause_reason,
         "pause_origin": pause_origin,
         "abandoned_alone_count": alone or 0,
+        "requested": requested and read_requests(requested, read(in_flight) if leased else None),
+        "cancel_request": cancel_request and read_cancel_request(cancel_request),
     }
 
 
@@ -280,8 +296,3 @@ def read_hint(row: Row, read: Read) -> HintRecord:
 def holds_lease(row: Row, claim: Claim) -> bool:
     """Is this claim's lease still the one in the row?"""
     return (row[LEASE], row[RUN_ID]) == (claim.token, claim.run_id)
-
-
-def beginning_with(start: str) -> tuple[str, str]:
-    """All texts that begin so are between these two, without the second."""
-    return start, start[:-1] + chr(ord(start[-1]) + 1)

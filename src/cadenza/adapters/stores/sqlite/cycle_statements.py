@@ -82,8 +82,9 @@ def lease(rows: int) -> str:
     return (
         f"{values_table(rows, 'place', 'run_id')} UPDATE endpoint_states AS s"
         " SET claimable_at = NULL, tidy_at = NULL, lease_token = ?, lease_until = ?, run_id = g.run_id,"
-        " run_slot = coalesce(s.open_slot_at, s.next_run_at), run_due_at = s.claimable_at,"
-        " run_attempt = coalesce(s.open_slot_attempts, 0) + 1, run_source = s.next_source,"
+        " run_slot = coalesce(s.request_slot_at, s.open_slot_at, s.next_run_at), run_due_at = s.claimable_at,"
+        " run_attempt = coalesce(s.request_attempt, s.open_slot_attempts + 1, 1),"
+        " run_source = coalesce(s.request_source, s.next_source),"
         " run_claimed_at = ?, run_started_at = CASE WHEN s.claimable_at <= ? THEN ? END"
         " FROM g WHERE s.rowid = g.place"
     )

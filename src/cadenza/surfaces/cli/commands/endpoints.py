@@ -11,9 +11,9 @@ from cadenza.surfaces.cli.argument_parsing import document, earlier, whole_numbe
 from cadenza.surfaces.cli.commands.endpoint_options import EndpointOptions, changes
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
-from cadenza.surfaces.cli.lookup import ENDPOINT, find_id, find_one, job_filter
+from cadenza.surfaces.cli.lookup import ENDPOINT, ask_about, find_id, find_one, job_filter
 from cadenza.surfaces.cli.operation_command import Commands, example
-from cadenza.surfaces.cli.parameters import AnEndpoint, File, Id
+from cadenza.surfaces.cli.parameters import AnEndpoint, DryRun, File, Id, Most, Reason, present
 from cadenza.surfaces.cli.written_words import Fills
 
 NOTHING_GIVEN = EndpointOptions()
@@ -120,6 +120,31 @@ class Endpoints(Commands):
         "traffic",
         about="Delete an endpoint. Its run history is kept until its retention ends.",
     )
+
+    @example("traffic --since 24h --until 2h --dry-run")
+    def backfill(
+        self,
+        endpoint: AnEndpoint,
+        /,
+        *,
+        since: Since,
+        until: Until = None,
+        limit: Most = 100,
+        dry_run: DryRun = False,
+        reason: Reason = None,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Run the slots of its schedule in a past range of time that no run was for."""
+        given = present(
+            since=earlier("--since", since, self.clock(connection)),
+            until=None if until is None else earlier("--until", until, self.clock(connection)),
+            limit=limit,
+            dry_run=dry_run,
+            reason=reason,
+        )
+        return self.answer(
+            connection, lambda client: ask_about(client, ENDPOINT, endpoint, "backfill", **given), "backfill"
+        )
 
 
 class EndpointReports(Commands):

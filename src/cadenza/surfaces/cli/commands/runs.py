@@ -20,11 +20,11 @@ from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.formatting import Item
 from cadenza.surfaces.cli.output.stdout import write
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
-from cadenza.surfaces.cli.parameters import OfJob, present
-from cadenza.surfaces.cli.written_words import Fills
+from cadenza.surfaces.cli.parameters import DryRun, Most, OfEndpoint, OfJob, Reason, present
 
 STATUSES = "success, failure, timeout, cancelled, abandoned or skipped; several times for any of them."
 SOURCES = "What set their moment: baseline-cron, ai-interval, …; several times for any of them."
+FAILURES = "Verdicts that count: failure, timeout and abandoned if left out; several times for several."
 Follow = Annotated[
     bool,
     Parameter(help="Tell what ends from now on, one line each, until Ctrl-C; with --json, a document each."),
@@ -36,9 +36,7 @@ Follow = Annotated[
 class Wanted:
     """Which runs."""
 
-    endpoint: Annotated[
-        str | None, Parameter(help="Those of this endpoint, by id or name."), Fills("endpoint_id")
-    ] = None
+    endpoint: OfEndpoint = None
     job: OfJob = None
     status: Annotated[tuple[str, ...], Parameter(help=STATUSES)] = ()
     source: Annotated[tuple[str, ...], Parameter(help=SOURCES)] = ()
@@ -58,6 +56,30 @@ class Wanted:
 
 
 ALL = Wanted()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """Which failed runs."""
+
+    since: Annotated[str, Parameter(help="Failed since a moment, or within the last 24h.")]
+    until: Annotated[str | None, Parameter(help="Failed before a moment, or more than 2h ago.")] = None
+    endpoint: OfEndpoint = None
+    job: OfJob = None
+    label: Annotated[str | None, Parameter(help="Those of endpoints with this label, NAME=VALUE.")] = None
+    status: Annotated[tuple[str, ...], Parameter(help=FAILURES)] = ()
+
+    async def arguments(self, client: OperationClient, now: Callable[[], datetime]) -> dict[str, Any]:
+        """What the operation takes."""
+        return present(
+            since=earlier("--since", self.since, now),
+            until=None if self.until is None else earlier("--until", self.until, now),
+            endpoint_id=None if self.endpoint is None else await find_id(client, ENDPOINT, self.endpoint),
+            job_id=None if self.job is None else await find_id(client, JOB, self.job),
+            label=self.label,
+            status=list(self.status) or None,
+        )
 
 
 class Runs(Commands):
@@ -87,6 +109,30 @@ class Runs(Commands):
         return self.answer(connection, request, "list_runs")
 
     show = DerivedCommand("get_run", "0191a7c2f4b100003c9d7e5a1b2f4c6d")
+    open = DerivedCommand("list_open_runs", "--endpoint traffic", options=("endpoint_id", "job_id"))
+    cancel = DerivedCommand(
+        "cancel_run", '0191a7c2f4b100003c9d7e5a1b2f4c6d --reason "wrong data"', options=("reason",)
+    )
+    rerun = DerivedCommand("rerun", "0191a7c2f4b100003c9d7e5a1b2f4c6d", options=("reason",))
+
+    @example("--endpoint traffic --since 24h --dry-run")
+    def redrive(
+        self,
+        *,
+        failed: Failed,
+        limit: Most = 100,
+        dry_run: DryRun = False,
+        reason: Reason = None,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Run again what failed: of an endpoint, a job or a label, in a range of time."""
+
+        async def request(client: OperationClient) -> Any:
+            given = await failed.arguments(client, self.clock(connection))
+            more = {"limit": limit, "dry_run": dry_run, **present(reason=reason)}
+            return await client.ask("redrive_runs", {**given, **more})
+
+        return self.answer(connection, request, "redrive_runs")
 
     def _follow(self, wanted: Wanted, connection: CliOptions) -> int:
         if wanted.until is not None:

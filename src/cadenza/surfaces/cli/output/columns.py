@@ -24,6 +24,13 @@ def route_match(match: Item) -> str:
     return ", ".join(words) or "everything"
 
 
+def open_state(run: Item) -> str:
+    """Whether an open run goes on, waits or is being cancelled."""
+    if run["cancelling"]:
+        return "cancelling"
+    return "waiting" if run["waiting"] else "running"
+
+
 JOBS = (
     Column("id", lambda job: job["id"]),
     Column("name", lambda job: job["name"]),
@@ -50,6 +57,21 @@ RUNS = (
     Column("run", lambda run: run["id"]),
     Column("error or reason", lambda run: run["error"] or run["reason"]),
 )
+OPEN_RUNS = (
+    Column("endpoint", lambda run: run["endpoint_id"]),
+    Column("state", open_state, status=True),
+    Column("kind", lambda run: run["kind"]),
+    Column("slot", lambda run: moment(run["slot"])),
+    Column("attempt", lambda run: run["attempt"], right=True),
+    Column("started", lambda run: moment(run["started_at"])),
+    Column("run", lambda run: run["id"]),
+)
+REDRIVEN = (
+    Column("endpoint", lambda run: run["endpoint_id"]),
+    Column("slot", lambda run: moment(run["slot"])),
+    Column("failed run", lambda run: run["run_id"]),
+)
+BACKFILLED = (Column("slot", lambda one: moment(one["slot"])),)
 HINTS = (
     Column("written", lambda hint: moment(hint["written_at"])),
     Column("kind", lambda hint: hint["kind"]),

@@ -22,6 +22,21 @@ def _part(name: str, view: View) -> View:
     return lambda answer: view({"items": answer[name], "next_cursor": None})
 
 
+CANCELLED = {"cancelled": "Cancelled", "cancelling": "Its worker was told to cancel it"}
+
+
+def _queued(view: View) -> View:
+    """The slots that were queued, and how many they are of those that are meant."""
+
+    def parts(answer: Any) -> Iterable[Part]:
+        yield from view({"items": answer["items"], "next_cursor": None})
+        if answer["matched"]:
+            left = "" if answer["complete"] else " Repeat the command later for the others."
+            yield text(f"{answer['queued']} of {many(answer['matched'], 'slot')}.{left}")
+
+    return parts
+
+
 def _steered(verb: str) -> View:
     return lambda answer: [text(f"{verb} {many(answer['endpoints'], 'endpoint')}.")]
 
@@ -56,6 +71,11 @@ VIEWS: dict[str, View | str] = {
     "resume_endpoints": _steered("Resumed"),
     "list_hints": listing(columns.HINTS, "No hints yet."),
     "list_runs": listing(columns.RUNS, "No matching runs."),
+    "list_open_runs": listing(columns.OPEN_RUNS, "Nothing runs or waits."),
+    "cancel_run": lambda answer: [text(f"{CANCELLED[answer['status']]}: {answer['run_id']}.")],
+    "rerun": lambda answer: [text(f"Waits to run again: {answer['id']}.")],
+    "redrive_runs": _queued(listing(columns.REDRIVEN, "No failed slots to run again.")),
+    "backfill": _queued(listing(columns.BACKFILLED, "No slots were missed.")),
     "get_run": reports.run_card,
     "get_health": reports.health,
     "list_rules": listing(columns.RULES, "No rules yet."),

@@ -8,8 +8,6 @@ from cadenza.adapters.stores.common import (
     alerts_of,
     already_exists,
     is_ahead,
-    not_found,
-    run_matches,
     turns_of,
 )
 from cadenza.adapters.stores.memory.access.keys_tenants import charge_runs
@@ -19,20 +17,16 @@ from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.adapters.stores.wakeup import EventWakeup
 from cadenza.domain.access.places import NO_BOUNDS, ClaimShares
 from cadenza.domain.access.tenant import too_many
-from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.due import Cancel, Recheck, claim
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Lease, evolve
-from cadenza.domain.scheduling.run import UNKNOWN_DEATH, Claim, Completion, Run, open_run
+from cadenza.domain.scheduling.run import UNKNOWN_DEATH, Claim, Completion, open_run
 from cadenza.domain.scheduling.settle import SettledRun
-from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
-from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
+from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.scheduling import (
-    EVERY_RUN,
     Now,
+    OpenRunChange,
     RecheckClaim,
-    Retention,
-    RunFilter,
-    RunsFound,
     Settle,
     SweepRules,
 )
@@ -57,6 +51,18 @@ class MemoryEndpoints:
     async def amend(self, key: EndpointKey, change: EndpointChange) -> ChangedEndpoint:
         with self._lock:
             return self._tables.amend_endpoint(change(self._tables.endpoint(key)))
+
+    async def amend_with_open_run(self, key: EndpointKey, change: OpenRunChange) -> ChangedEndpoint:
+        with self._lock:
+            endpoint = self._tables.endpoint(key)
+            lease = endpoint.lease
+            open_run = None if lease is None else self._tables.runs[key][lease.run_id]
+            return self._tables.amend_endpoint(change(endpoint, open_run))
+
+    async def to_cancel(self, claims: Sequence[Claim]) -> set[str]:
+        with self._lock:
+            held = [one for one in claims if self._holds(one)]
+            return {one.run_id for one in held if self._tables.endpoints[one.key].cancel_request is not None}
 
     async def amend_ahead(
         self, moment: datetime, change: EndpointChange, *, after: EndpointKey | None, limit: int
@@ -198,77 +204,3 @@ class MemoryEndpoints:
     def _close(self, settled: SettledRun) -> None:
         self._tables.put_endpoint(settled.endpoint, settled.skipped)
         self._tables.put_run(settled.run)
-
-
-class MemoryRuns:
-    """Runs and hints of the past."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
-        self._lock = tables.lock
-
-    async def run(self, tenant_id: str, run_id: str) -> Run:
-        with self._lock:
-            for key, runs in self._tables.runs.items():
-                if key.tenant_id == tenant_id and run_id in runs:
-                    return runs[run_id]
-        raise not_found("run", run_id)
-
-    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
-        with self._lock:
-            newest_first = list(reversed(self._tables.runs[key].values())) if key in self._tables.runs else []
-        ids = [run.id for run in newest_first]
-        start = ids.index(page.after) + 1 if page.after in ids else 0
-        return newest_first[start : start + page.limit]
-
-    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
-        with self._lock:
-            start = int(page.after or 0)
-            return self._tables.hints.get(key, [])[::-1][start : start + page.limit]
-
-    async def find_runs(
-        self, tenant_id: str, *, wanted: RunFilter = EVERY_RUN, page: Page = FIRST_PAGE
-    ) -> RunsFound:
-        with self._lock:
-            runs = [
-                run
-                for key, of_endpoint in self._tables.runs.items()
-                if key.tenant_id == tenant_id
-                for run in of_endpoint.values()
-                if run_matches(run, wanted) and (page.after is None or run.id < page.after)
-            ]
-        runs.sort(key=lambda run: run.id, reverse=True)
-        found = runs[: page.limit]
-        return RunsFound(found, found[-1].id if found and len(runs) > len(found) else None)
-
-    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
-        with self._lock:
-            closed = [run for run in self._tables.runs.get(key, {}).values() if run_matches(run, EVERY_RUN)]
-        closed.sort(key=lambda run: run.id, reverse=True)
-        newest = [_ended(run) for run in closed[:limit]]
-        return [one for one in newest if one.finished_at >= since]
-
-    async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
-        with self._lock:
-            closed = sorted(
-                (run.finished_at, run.id, key)
-                for key, runs in self._tables.runs.items()
-                for run in runs.values()
-                if run.finished_at is not None
-            )
-            most = len(closed) if retention.max_count is None else retention.max_count
-            gone = [
-                (key, run_id)
-                for place, (finished_at, run_id, key) in enumerate(closed)
-                if (retention.max_age is not None and finished_at < now - retention.max_age)
-                or place < len(closed) - most
-            ]
-            for key, run_id in gone:
-                del self._tables.runs[key][run_id]
-            return len(gone)
-
-
-def _ended(run: Run) -> EndedRun:
-    assert run.finished_at is not None, "only closed runs have ended"
-    assert run.status is not None, "a closed run has a status"
-    return EndedRun(run.finished_at, run.status, run.duration_ms, run.late_ms)

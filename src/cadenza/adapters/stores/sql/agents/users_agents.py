@@ -5,8 +5,9 @@ from datetime import date
 
 from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.database import KEYS, NOTIFY, Connection, Database
+from cadenza.adapters.stores.sql.given_rows import beginning_with
 from cadenza.adapters.stores.sql.monitoring.conditions import DROP_MESSAGES
-from cadenza.adapters.stores.sql.rows import Read, Row, beginning_with
+from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.monitoring.alert import about_endpoint

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.stores.sql.database import Connection, Database
-from cadenza.adapters.stores.sql.rows import Read, Row, beginning_with, storable
+from cadenza.adapters.stores.sql.given_rows import beginning_with
+from cadenza.adapters.stores.sql.rows import Read, Row, storable
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, alert_key_prefixes
 from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
 from cadenza.ports.monitoring import SloStatus

@@ -1,5 +1,6 @@
 """Endpoints one at a time, their runs and the history of their hints."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
@@ -22,9 +23,10 @@ from cadenza.adapters.stores.sql.scheduling.endpoints import (
 )
 from cadenza.adapters.stores.sql.scheduling.run_search import SqlRunSearch
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.run import Claim, Run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
+from cadenza.ports.scheduling import EVERY_OPEN_RUN, EndpointWithRuns, OpenRunChange, OpenRunFilter
 
 AFTER_ALL = "\U0010ffff"
 """Sorts behind every id."""
@@ -42,6 +44,28 @@ RUNS = (
 HINTS = (
     f"SELECT {', '.join(HintRecord._fields)} FROM hints"
     " WHERE tenant_id = $1 AND endpoint_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"
+)
+
+
+TO_CANCEL = (
+    "SELECT run_id FROM endpoint_states WHERE lease_token = ANY ($1::text[]) AND cancel_request IS NOT NULL"
+)
+_OPEN = (
+    f"{SELECT_ENDPOINT} WHERE s.tenant_id = $1 AND s.endpoint_id > $2"
+    " AND ($4::text IS NULL OR s.endpoint_id = $4) AND ($5::text IS NULL OR e.job_id = $5)"
+)
+# Each for itself, by an index over the few rows that have it.
+WITH_OPEN_RUN = (
+    f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM leases l JOIN endpoint_states s ON s.lease_token = l.token"
+    " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
+    " WHERE s.tenant_id || '' = $1 AND s.endpoint_id > $2"
+    " AND ($4::text IS NULL OR s.endpoint_id = $4) AND ($5::text IS NULL OR e.job_id = $5)"
+    " ORDER BY s.endpoint_id LIMIT $3"
+)
+WITH_REQUESTS = f"{_OPEN} AND s.requested_runs IS NOT NULL ORDER BY s.endpoint_id LIMIT $3"
+OF_SLOT = (
+    f"SELECT {', '.join(LISTED_RUN_COLUMNS)} FROM runs WHERE tenant_id = $1 AND endpoint_id = $2"
+    " AND id >= $3 AND slot = $4 ORDER BY id"
 )
 
 
@@ -95,6 +119,24 @@ class SqlEndpoints:
 
         return await self._database.write(work)
 
+    async def amend_with_open_run(self, key: EndpointKey, change: OpenRunChange) -> ChangedEndpoint:
+        async def work(connection: Connection) -> ChangedEndpoint:
+            row = await connection.fetchrow(GET_LOCKED, *key)
+            if row is None:
+                raise not_found("endpoint", key.id)
+            read = self._database.read_moment
+            before = read_endpoint(row, read)
+            amended = change(before, read_open_run(row, read))
+            (amended,) = await self._endpoint_tables.amend(connection, [(before, amended)])
+            return amended
+
+        return await self._database.write(work)
+
+    async def to_cancel(self, claims: Sequence[Claim]) -> set[str]:
+        tokens = list({claim.token for claim in claims})
+        asked = {row[0] for row in await self._database.read(TO_CANCEL, tokens)} if tokens else set()
+        return asked & {claim.run_id for claim in claims}
+
     async def _amend(
         self, connection: Connection, key: EndpointKey, *, change: EndpointChange, with_shared_lock: bool
     ) -> ChangedEndpoint:
@@ -133,6 +175,21 @@ class SqlRuns(SqlRunSearch):
         if open_run is None or (page.after is not None and open_run.id >= page.after):
             return closed
         return [open_run, *(run for run in closed if run.id != open_run.id)][: page.limit]
+
+    async def open_runs(
+        self, tenant_id: str, *, wanted: OpenRunFilter = EVERY_OPEN_RUN, page: Page = FIRST_PAGE
+    ) -> list[EndpointWithRuns]:
+        read, found = self._database.read_moment, dict[str, EndpointWithRuns]()
+        for statement in (WITH_OPEN_RUN, WITH_REQUESTS):
+            rows = await self._database.read(statement, tenant_id, page.after or "", page.limit, *wanted)
+            for row in rows:
+                endpoint = read_endpoint(row, read)
+                found[endpoint.id] = EndpointWithRuns(endpoint, read_open_run(row, read))
+        return [found[id_] for id_ in sorted(found)][: page.limit]
+
+    async def runs_of_slot(self, run: Run) -> list[Run]:
+        rows = await self._database.read(OF_SLOT, run.tenant_id, run.endpoint_id, run.id, run.slot)
+        return [read_run(row, self._database.read_moment) for row in rows]
 
     async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
         rows = await self._database.read(HINTS, *key, page.limit, int(page.after or 0))

@@ -7,6 +7,7 @@ from cadenza.adapters.stores.common import (
     change_with_job_active,
     not_found,
     owners_of_prompts,
+    wakes,
     with_job_active,
 )
 from cadenza.adapters.stores.sql.database import (
@@ -121,6 +122,11 @@ ADD_RUNS = (
     f"INSERT INTO runs ({', '.join(Run._fields)})"
     f" SELECT {', '.join(f'g.{column}' for column in Run._fields)} FROM {parameter_table('g', *Run._fields)}"
 )
+END_LEASES = (
+    "UPDATE endpoint_states SET lease_token = NULL, lease_until = NULL, run_id = NULL"
+    f" WHERE (tenant_id, endpoint_id) IN (SELECT g.tenant_id, g.endpoint_id FROM"
+    f" {parameter_table('g', 'tenant_id', 'endpoint_id')})"
+)
 ADD_HINT = (
     f"INSERT INTO hints (tenant_id, endpoint_id, {', '.join(HintRecord._fields)})"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
@@ -177,8 +183,8 @@ class EndpointTables:
         await _write_definitions(connection, differing)
         await self.write_states(connection, [after for _, after in pairs])
         await self.record(connection, amended)
-        moved = [after.tenant_id for before, after in pairs if before.next_run_at != after.next_run_at]
-        await wake_workers(connection, moved)
+        await self._close_runs(connection, amended)
+        await wake_workers(connection, [after.tenant_id for before, after in pairs if wakes(before, after)])
         return amended
 
     async def record(self, connection: Connection, amended: Iterable[ChangedEndpoint]) -> None:
@@ -190,6 +196,15 @@ class EndpointTables:
         hints = [(*one.endpoint.key, *one.record) for one in recorded if one.record is not None]
         if hints:
             await connection.executemany(ADD_HINT, hints)
+
+    async def _close_runs(self, connection: Connection, amended: Iterable[ChangedEndpoint]) -> None:
+        """Close the open runs that changes end, and end their leases."""
+        ended = [one for one in amended if one.closed is not None]
+        if not ended:
+            return
+        await connection.execute(END_LEASES, *columns_of([one.endpoint.key for one in ended]))
+        runs = [write_run(one.closed) for one in ended if one.closed is not None]
+        await connection.execute(ADD_RUNS, *columns_of(runs))
 
     async def write_states(self, connection: Connection, endpoints: Sequence[Endpoint]) -> None:
         """Write the states of endpoints that are locked, under new versions."""

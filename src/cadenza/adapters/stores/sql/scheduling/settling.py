@@ -36,5 +36,7 @@ def is_ordinary(claim: Claim, after: Endpoint) -> bool:
         and after.quota_opens_at is before.quota_opens_at
         and after.skipped_at is before.skipped_at
         and after.abandoned_count == before.abandoned_count
+        and after.requested is before.requested
+        and after.cancel_request is before.cancel_request
         and claimable_at(after) is after.next_run_at
     )

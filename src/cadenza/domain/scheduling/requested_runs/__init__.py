@@ -1,0 +1,1 @@
+"""Runs that are asked for beside the schedule, and requests to cancel a run."""
