@@ -23,10 +23,10 @@ from cadenza.domain.agents.schedule_request import (
 )
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
+from cadenza.domain.scheduling.abandon import OWN_ORIGIN
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
-from cadenza.domain.scheduling.settle import OWN_ORIGIN
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.testing.builders import an_endpoint

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.adapters.stores.memory.scheduling.endpoints import MemoryRuns
+from cadenza.adapters.stores.memory.scheduling.runs import MemoryRuns
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.retention import RetentionLoop
 from cadenza.ports.scheduling import Retention

@@ -10,7 +10,7 @@ from tests.scheduling.scheduling_fixtures import NOW, an_endpoint, at
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, evolve
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.plan import REQUESTED, Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
 from cadenza.domain.validation import milliseconds
 
@@ -157,7 +157,9 @@ STANDING: dict[str, st.SearchStrategy[Any]] = {
     "quota_opens_at": AIM,
     "lease": NOTHING | aims(),
     "open_slot": NOTHING | st.tuples(aims(), st.integers(1, 3)),
-    "next_source": st.sampled_from([source for source in Source if source is not Source.RETIRED]),
+    "next_source": st.sampled_from(
+        [source for source in Source if source not in {Source.RETIRED, *REQUESTED}]
+    ),
 }
 
 

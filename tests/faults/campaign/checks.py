@@ -11,7 +11,7 @@ from tests.faults.access.test_api_is_killed import effects
 from tests.faults.agents.database_history import DatabaseHistory
 from tests.faults.campaign.people import Steered, SteeringLog
 from tests.faults.campaign.receiver import Receiver
-from tests.faults.scheduling.history_checks import RETRIED, History, violations
+from tests.faults.scheduling.history_checks import RETRIED, History, request_violations, violations
 
 from cadenza.domain.agents.schedule import POLICY as SCHEDULE_POLICY
 from cadenza.domain.agents.users import UserKey
@@ -52,6 +52,7 @@ async def all_violations(
     log = evidence.log
     return [
         *violations(history, evidence.receiver.runs + evidence.functions),
+        *request_violations(history, log.asked),
         *unrecorded_requests(history, evidence.receiver.keys),
         *left_open(history),
         *log.refusals,

@@ -10,11 +10,10 @@ from tests.faults.campaign.caller import REFUSED, PersistentCaller
 from tests.faults.campaign.load import HEALTHY, every
 
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.scheduling.abandon import DEATHS_ALONE
+from cadenza.domain.scheduling.abandon import DEATHS_ALONE, given_up
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.settle import given_up
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
@@ -81,7 +80,10 @@ class Operator:
         return [
             one
             for one in await self._endpoints()
-            if one.lease or one.open_slot or (one.next_run_at is not None and one.next_run_at < soon)
+            if one.lease
+            or one.open_slot
+            or one.requested
+            or (one.next_run_at is not None and one.next_run_at < soon)
         ]
 
     async def _without_success(self, since: datetime) -> list[Endpoint]:

@@ -13,6 +13,7 @@ from tests.faults.access.test_api_is_killed import AN_ENDPOINT, USERS, Request
 from tests.faults.campaign.caller import REFUSED, PersistentCaller
 from tests.faults.campaign.load import OWNED, every, http
 from tests.faults.campaign.receiver import Receiver
+from tests.faults.scheduling.history_checks import Asked
 from tests.surfaces.api_in_process import Answered
 
 from cadenza.domain.validation import iso
@@ -39,6 +40,8 @@ class SteeringLog:
     once: list[str] = field(default_factory=list)
     schedules: list[str] = field(default_factory=list)
     daily_users: list[str] = field(default_factory=list)
+    asked: Asked = field(default_factory=Counter)
+    """Slots that were asked for beside the schedules."""
     answered: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """The numbers of messages that users got as answers to their own: these are not owed any more."""
     counts: Counter[str] = field(default_factory=Counter)
@@ -58,7 +61,15 @@ class Person:
     async def steer(self, receiver: Receiver, stop: asyncio.Event) -> None:
         """Do everything once, and then one thing after the other until told to stop; all to its end."""
         steering = (self._hint, self._next_time, self._pause, self._delete, self._once)
-        actions = (*steering, self._request, self._request, self._schedule, self._daily)
+        actions = (
+            *steering,
+            self._rerun,
+            self._backfill,
+            self._request,
+            self._request,
+            self._schedule,
+            self._daily,
+        )
         first = self._chance.sample(actions, len(actions))
         while first or not stop.is_set():
             await (first.pop() if first else self._chance.choice(actions))(receiver)
@@ -77,6 +88,25 @@ class Person:
         await self._tool("pause_until", endpoint_id, {"untilIso": iso(datetime.now(UTC) + FAR)})
         await asyncio.sleep(self._chance.uniform(0, 2.5))
         await self._tool("pause_until", endpoint_id, {"untilIso": None}, kind="resume")
+
+    async def _rerun(self, _: Receiver) -> None:
+        """Run a slot again that has its verdict, each once."""
+        found = await self._caller.ask(f"GET /v1/runs?endpoint_id={self._own()}&limit=20", key="-")
+        for run in found.json()["items"]:
+            place = run["endpoint_id"], datetime.fromisoformat(run["slot"])
+            if run["verdict"] and not self._log.asked[place]:
+                if await self._send("rerun", f"POST /v1/runs/{run['id']}/rerun", {}, key=f"key-{run['id']}"):
+                    self._log.asked[place] += 1
+                return
+
+    async def _backfill(self, _: Receiver) -> None:
+        endpoint_id, since = self._own(), datetime.now(UTC) - timedelta(hours=self._chance.uniform(1, 100))
+        given = {"since": iso(since), "until": iso(since + timedelta(seconds=10)), "limit": 2}
+        request, key = f"POST /v1/endpoints/{endpoint_id}/backfill", f"key-{next(self._log.numbers)}"
+        answer = await self._send("backfill", request, given, key=key)
+        if answer is not None:
+            items = answer.json()["items"]
+            self._log.asked.update((endpoint_id, datetime.fromisoformat(one["slot"])) for one in items)
 
     async def _delete(self, receiver: Receiver) -> None:
         endpoint_id = f"gone-{next(self._log.numbers)}"

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.cron import CronsimCron
+from cadenza.domain.scheduling.abandon import OWN_ORIGIN
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
-from cadenza.domain.scheduling.explain import SOURCE_REASONS, Explanation, explain
+from cadenza.domain.scheduling.explain import Explanation, explain
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.plan import SOURCE_REASONS, Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
-from cadenza.domain.scheduling.settle import OWN_ORIGIN
 from cadenza.domain.wording import span_in_words
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.cron import CronsimCron
+from cadenza.domain.scheduling.abandon import OWN_ORIGIN
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.explain import explain
 from cadenza.domain.scheduling.hint import (
@@ -20,7 +21,6 @@ from cadenza.domain.scheduling.hint import (
     rank_of,
 )
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.settle import OWN_ORIGIN
 from cadenza.domain.scheduling.steer import (
     ChangedEndpoint,
     clear_hints,

@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from tests.simulation.whole_system.simulated_world import SimulatedWorld
 
 from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso
 from cadenza.operations.idempotency import Answer
 
@@ -48,8 +50,12 @@ DONE, REFUSED = 200, 400
 class Actions:
     """Chooses requests; people know the first endpoints and those that they made, until they delete them."""
 
-    def __init__(self, world: SimulatedWorld, endpoints: list[str]) -> None:
+    def __init__(self, world: SimulatedWorld, endpoints: list[str], runs: "SeenByPeople | None") -> None:
         self._world = world
+        self._kinds = dict(KINDS)
+        self.runs = runs
+        if runs is not None:
+            self._kinds |= RUN_KINDS
         self.random: Random = world.chance("actions")
         self.endpoints = endpoints
         self.requests: list[Request] = []
@@ -57,15 +63,15 @@ class Actions:
     def choose(self) -> Request:
         """The next request."""
         key = f"request-{len(self.requests)}"
-        action = self.random.choice(list(KINDS))
+        action = self.random.choice(list(self._kinds))
         if action not in OF_NO_ENDPOINT and not self.endpoints:
             action = "create_endpoint"
         if action == "pause_job" and self.random.random() < 0.5:
             action = "resume_job"  # Where everything is paused, nothing happens.
-        arguments = KINDS[action](self, key)
+        arguments = self._kinds[action](self, key)
         if action not in OF_NO_ENDPOINT:
             arguments = {"endpoint_id": self.random.choice(self.endpoints), **arguments}
-        caller = MODEL if action.startswith("propose") and self.random.random() < 0.4 else PERSON
+        caller = MODEL if action in OF_MODELS_TOO and self.random.random() < 0.4 else PERSON
         self.requests.append(Request(key, action, arguments, caller))
         return self.requests[-1]
 
@@ -84,6 +90,33 @@ class Actions:
     def every(self, *intervals_ms: int) -> Arguments:
         """A baseline with one of these intervals."""
         return {"kind": "every", "interval_ms": self.random.choice(intervals_ms)}
+
+    def a_run(self, *, is_open: bool) -> str:
+        """The id of a run that people may have seen; of one that is not there, if they have seen none."""
+        assert self.runs is not None, "only who acts on runs looks at them"
+        found = sorted(self.runs.leases.values() if is_open else self.runs.closed)
+        return self.random.choice(found[-MOST_RECENT:]) if found else "nothing"
+
+    def something_that_waits(self) -> str:
+        """The id of a requested run that waits, if there is any, or else of an open run."""
+        assert self.runs is not None, "only who acts on runs looks at them"
+        found = sorted(self.runs.waiting())
+        return self.random.choice(found) if found else self.a_run(is_open=True)
+
+    def since(self, longest_s: float) -> str:
+        """Some moment before now."""
+        return iso(self._world.now() - timedelta(seconds=5 + self.random.random() * longest_s))
+
+
+class SeenByPeople(Protocol):
+    """The runs that the lists of open and closed runs show."""
+
+    leases: dict[EndpointKey, str]
+    closed: dict[str, Run]
+
+    def waiting(self) -> list[str]:
+        """The ids of requested runs that wait."""
+        ...
 
 
 KINDS: dict[str, Callable[[Actions, str], Arguments]] = {
@@ -116,4 +149,24 @@ KINDS: dict[str, Callable[[Actions, str], Arguments]] = {
     "update_endpoint": lambda actions, key: {"baseline": actions.every(4_000, 12_000), "description": key},
 }
 """The arguments of each kind of action; the key of the request is among them, where it can be."""
-OF_NO_ENDPOINT = frozenset({"create_endpoint", "pause_job", "resume_job"})
+RUN_KINDS: dict[str, Callable[[Actions, str], Arguments]] = {
+    "rerun": lambda actions, key: {"run_id": actions.a_run(is_open=False), "reason": key},
+    "cancel_run": lambda actions, key: {
+        "run_id": actions.random.choice([actions.a_run(is_open=True), actions.something_that_waits()]),
+        "reason": key,
+    },
+    "redrive_runs": lambda actions, key: {
+        "job_id": JOB,
+        "since": actions.since(60),
+        "limit": 5,
+        "dry_run": actions.random.random() < 0.2,
+        "reason": key,
+    },
+    "backfill": lambda actions, key: {"since": actions.since(30), "limit": 4, "reason": key},
+}
+"""What those who act on runs ask for."""
+ABOUT_RUNS = frozenset({"rerun", "cancel_run", "redrive_runs"})
+OF_NO_ENDPOINT = frozenset({"create_endpoint", "pause_job", "resume_job"}) | ABOUT_RUNS
+OF_MODELS_TOO = frozenset({"propose_interval", "propose_next_time", "cancel_run"})
+MOST_RECENT = 20
+"""Nobody looks further back."""

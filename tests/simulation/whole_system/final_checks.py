@@ -13,6 +13,7 @@ from tests.simulation.whole_system.debt_checks import (
     firing_violations,
 )
 from tests.simulation.whole_system.request_checks import request_violations
+from tests.simulation.whole_system.requested_run_checks import cancel_violations, request_run_violations
 from tests.simulation.whole_system.run_checks import SeenRuns, run_violations
 
 from cadenza.domain.access.tenant import CHARGED, month_of
@@ -51,6 +52,10 @@ def _of_endpoints(simulation: "Simulation") -> Iterator[str]:
             yield from firing_violations(endpoint, runs, deliveries)
         seen = SeenRuns(dispatched, simulation.leases.closed, simulation.leases.set_back_before)
         yield from run_violations(endpoint, runs, seen=seen, now=now)
+        requested = request_run_violations(
+            endpoint, runs, simulation.leases.requests, set_back_before=simulation.leases.set_back_before
+        )
+        yield from (f"{endpoint.id}: {words}" for words in requested)
 
 
 def _of_quotas(simulation: "Simulation") -> Iterator[str]:
@@ -104,6 +109,7 @@ def _of_days(simulation: "Simulation") -> Iterator[str]:
 def _of_people(simulation: "Simulation") -> Iterator[str]:
     store = simulation.store
     endpoints = complete(store.catalog.find(TENANT, wanted=WITH_DELETED, page=EVERYTHING))
+    yield from cancel_violations(simulation.people.actions.requests, simulation.leases.closed)
     yield from request_violations(
         simulation.people.actions.requests,
         simulation.requests.carried_out,

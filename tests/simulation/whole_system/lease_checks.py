@@ -6,19 +6,22 @@ from typing import Any
 
 from tests.simulation.whole_system.connections import StoreCall
 from tests.simulation.whole_system.databases import complete
-from tests.simulation.whole_system.plan_checks import plan_violation
+from tests.simulation.whole_system.plan_checks import plan_violation, schedule_violation
+from tests.simulation.whole_system.requested_run_checks import RequestedRuns
 from tests.simulation.whole_system.simulated_world import SimulatedWorld
 
 from cadenza.domain.agents.schedule_firing import FAILED
 from cadenza.domain.monitoring.alert import about_endpoint
+from cadenza.domain.scheduling.abandon import given_up
 from cadenza.domain.scheduling.due import Start, closed_gate
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.hint import INTERVAL, ONE_SHOT, rank_of
 from cadenza.domain.scheduling.run import Claim, Run, RunStatus
-from cadenza.domain.scheduling.settle import given_up
 from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.operations.scheduling.open_runs import waiting_id
 
 ReadEndpoint = Callable[[EndpointKey], Endpoint | None]
+AMENDING = ("endpoints.amend", "endpoints.amend_with_open_run")
 ALERT_FAILURES = 3
 """How many failures in a row raise an alert."""
 KEPT = (
@@ -54,6 +57,7 @@ class LeaseChecks:
         """How often a clock had been set back when each run was claimed."""
         self.alerts: dict[str, str] = {}
         """The alerts that must have been raised, by key, with the endpoint that each is about."""
+        self.requests = RequestedRuns()
         self._watched = {
             "endpoints.claim_due": self._claim,
             "endpoints.start": self._start,
@@ -69,13 +73,29 @@ class LeaseChecks:
 
     async def execute_within(self, call: StoreCall) -> Any:
         """Execute a call that is part of a commit; steering is looked at."""
-        if call.name != "endpoints.amend":
+        if call.name not in AMENDING:
             return await call.method(*call.arguments, **call.named)
         before = self._read(call.arguments[0])
         changed: ChangedEndpoint = await call.method(*call.arguments, **call.named)
         if before is not None:
             self._check_ranks(call, before, changed.endpoint)
+            self.requests.note_change(before, changed.endpoint)
+        if changed.closed is not None:
+            self._close_unbegun(call, changed.closed, before)
         return changed
+
+    def waiting(self) -> list[str]:
+        """The ids of requested runs that wait, as people see them in the list of open runs."""
+        return [waiting_id(key.id, slot) for key, slot in self.requests.waiting]
+
+    def _close_unbegun(self, call: StoreCall, run: Run, before: Endpoint | None) -> None:
+        """A run that had not begun may be closed by whoever cancels it; its lease is over then."""
+        key = EndpointKey(run.tenant_id, run.endpoint_id)
+        if self.leases.get(key) != run.id:
+            self._wrong(call, key, f"has run {run.id} cancelled, which has no lease")
+        if run.started_at is not None:
+            self._wrong(call, key, f"has run {run.id} cancelled over the head of its worker")
+        self._close(call, run, before)
 
     def holds(self, claim: Claim) -> bool:
         """Whether a claim's lease is its own."""
@@ -140,6 +160,8 @@ class LeaseChecks:
             now = self._world.clocks[call.process].now()
             if wrong_plan := plan_violation(answer.endpoint, answer.run, now):
                 self._wrong(call, claim.key, wrong_plan)
+            if row is not None and (moved := schedule_violation(row, answer.endpoint, answer.run, now)):
+                self._wrong(call, claim.key, moved)
         return answers
 
     def _sweep(self, call: StoreCall) -> Any:
@@ -166,6 +188,7 @@ class LeaseChecks:
         self.leases.pop(key, None)
         after = self._read(key)
         if before is not None and after is not None:
+            self.requests.note_change(before, after)
             self._note_alert(run, before.failure_count, after)
 
     def _note_alert(self, run: Run, failures: int, after: Endpoint) -> None:

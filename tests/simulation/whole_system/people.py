@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 
-from tests.simulation.whole_system.actions import DONE, REFUSED, TENANT, Actions, Request
+from tests.simulation.whole_system.actions import DONE, REFUSED, TENANT, Actions, Request, SeenByPeople
 from tests.simulation.whole_system.roles import Roles
 from tests.simulation.whole_system.simulated_world import SimulatedWorld
 
@@ -27,12 +27,14 @@ class ConnectionLost(Exception):
 class SimulatedPeople:
     """Ask for things, each with an idempotency key, until there is an answer."""
 
-    def __init__(self, world: SimulatedWorld, roles: Roles, *, endpoints: list[str]) -> None:
+    def __init__(
+        self, world: SimulatedWorld, roles: Roles, *, endpoints: list[str], runs: SeenByPeople | None = None
+    ) -> None:
         self._world = world
         self._roles = roles
         self._waiting: dict[SimulatedProcess, list[asyncio.Future[Answer]]] = {}
         self._random = world.chance("people")
-        self.actions = Actions(world, endpoints)
+        self.actions = Actions(world, endpoints, runs)
         self.is_over = False
 
     def forget(self, process: SimulatedProcess) -> None:

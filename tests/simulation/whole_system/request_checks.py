@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.simulation.whole_system.actions import Request
+from tests.simulation.whole_system.actions import RUN_KINDS, Request
 from tests.simulation.whole_system.connections import CommitChecks, StoreCall
 
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -58,7 +58,7 @@ def request_violations(
         traces = int(request.has_succeeded)
         if request.action == "create_endpoint":
             traces = made[request.key]
-        elif "reason" in request.arguments:
+        elif "reason" in request.arguments and request.action not in RUN_KINDS:
             traces = steered[request.arguments["endpoint_id"], request.key]
         if traces != request.has_succeeded:
             yield f"{name} left {traces} traces, and was answered with {request.answer}"

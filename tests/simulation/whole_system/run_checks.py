@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.due import opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import RunKind
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.validation import milliseconds
 
@@ -33,7 +34,8 @@ def run_violations(
     yield from (f"{name}: {words}" for words in _unended(endpoint, runs, now))
     by_slot: dict[datetime, list[Run]] = defaultdict(list)
     for run in runs:
-        by_slot[run.slot].append(run)
+        if run.kind is RunKind.SCHEDULED:
+            by_slot[run.slot].append(run)
         if seen.dispatched[run.id] > 1:
             yield f"{name}: run {run.id} was dispatched {seen.dispatched[run.id]} times"
         if run.id in seen.closed and _plain(seen.closed[run.id]) != _plain(run):

@@ -50,6 +50,8 @@ class Scenario:
     has_planner: bool
     has_daily: bool
     runs_per_month: int | None
+    acts_on_runs: bool
+    """Whether people also cancel runs, and ask for runs beside the schedule."""
     days_down: int
     """For how many days nothing runs; without people and users, who would count the seconds."""
 
@@ -77,9 +79,11 @@ class Scenario:
             has_planner=random.random() < 0.25,
             has_daily=random.random() < 0.25,
             runs_per_month=8 if random.random() < 0.1 else None,
+            acts_on_runs=False,
             days_down=0,
         )
         days = random.choice([0, 1, 2, 9])
+        chosen = replace(chosen, acts_on_runs=chosen.has_api and random.random() < 0.6)
         return replace(chosen, days_down=days) if chosen.has_daily and not chosen.has_api else chosen
 
 

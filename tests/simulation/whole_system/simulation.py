@@ -64,7 +64,12 @@ class Simulation:
             receiver=AlertReceiver(world),
             agent=UnreliableAgent(world.chance("agent")),
         )
-        self.people = SimulatedPeople(world, self.roles, endpoints=first_endpoints(self.scenario))
+        self.people = SimulatedPeople(
+            world,
+            self.roles,
+            endpoints=first_endpoints(self.scenario),
+            runs=self.leases if self.scenario.acts_on_runs else None,
+        )
         self.clients: dict[str, SocketClient] = {}
         self.roles.daily_target.on_claim = self.days.claimed
         if SLOW & self.scenario.faults:

@@ -4,12 +4,11 @@ import pytest
 from tests.simulation.whole_system.seeded_bug import SeededBug
 from tests.simulation.whole_system.seeded_bugs import BUGS
 from tests.simulation.whole_system.seeded_plan_bugs import PLAN_BUGS
+from tests.simulation.whole_system.seeded_run_bugs import RUN_BUGS
 from tests.simulation.whole_system.seeds import SEEDS
 from tests.simulation.whole_system.simulation import play, scenario_of
 
-ALL = (*BUGS, *PLAN_BUGS)
-RARE = 5
-"""How many times the default budget is played to find a rare bug."""
+ALL = (*BUGS, *PLAN_BUGS, *RUN_BUGS)
 
 
 @pytest.mark.parametrize("bug", ALL, ids=lambda bug: bug.name)

@@ -6,7 +6,7 @@ import sys
 from random import SystemRandom
 
 import pytest
-from tests.simulation.whole_system.actions import DONE, KINDS
+from tests.simulation.whole_system.actions import DONE, KINDS, RUN_KINDS
 from tests.simulation.whole_system.seeds import SEEDS, SOAK, failures, replay_command, report, seeds_of
 from tests.simulation.whole_system.simulation import Played, play
 
@@ -22,7 +22,7 @@ def test_the_system_keeps_its_promises_under_every_seed(store: str) -> None:
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
 def test_everything_that_people_may_ask_for_is_done_in_some_seed(store: str) -> None:
-    missing = {f" person {action} " for action in KINDS}
+    missing = {f" person {action} " for action in (*KINDS, *RUN_KINDS)}
     for seed in range(SEEDS[store]):
         done = [line for line in play(seed, store).trace if line.endswith(f": {DONE}")]
         missing = {words for words in missing if not any(words in line for line in done)}
