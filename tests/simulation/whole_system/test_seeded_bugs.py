@@ -9,6 +9,8 @@ from tests.simulation.whole_system.seeds import SEEDS
 from tests.simulation.whole_system.simulation import play, scenario_of
 
 ALL = (*BUGS, *PLAN_BUGS, *RUN_BUGS)
+RARE = 5
+"""How many times the default budget is played to find a rare bug."""
 
 
 @pytest.mark.parametrize("bug", ALL, ids=lambda bug: bug.name)
