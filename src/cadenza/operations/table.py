@@ -23,13 +23,13 @@ from cadenza.operations.planning.analyses import ANALYSES
 from cadenza.operations.planning.planners import PLANNERS
 from cadenza.operations.planning.rule_trial import RULE_TRIAL
 from cadenza.operations.planning.rules import RULES
+from cadenza.operations.scheduling.acting_on_runs.open_runs import OPEN_RUNS
+from cadenza.operations.scheduling.acting_on_runs.redrive import REDRIVE
+from cadenza.operations.scheduling.acting_on_runs.requested_runs import REQUESTED_RUNS
 from cadenza.operations.scheduling.endpoint_table import ROWS
 from cadenza.operations.scheduling.endpoints import ENDPOINTS
 from cadenza.operations.scheduling.jobs import JOBS
-from cadenza.operations.scheduling.open_runs import OPEN_RUNS
 from cadenza.operations.scheduling.preview import PREVIEW, TRIAL
-from cadenza.operations.scheduling.redrive import REDRIVE
-from cadenza.operations.scheduling.requested_runs import REQUESTED_RUNS
 from cadenza.operations.scheduling.run_feed import RUN_FEED
 from cadenza.operations.scheduling.runs import RUNS
 from cadenza.operations.scheduling.steering import STEERING

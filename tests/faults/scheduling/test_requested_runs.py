@@ -32,7 +32,7 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.baseline import Every
-from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.plan import RunKind
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import RunStatus
@@ -130,6 +130,7 @@ def name(number: int) -> str:
 async def populate(store: SqliteStore | PostgresStore) -> None:
     """Endpoints of which some runs exceed their timeout."""
     now = datetime.now(UTC)
+    await store.catalog.add_job(Job(id="default", name="default"))
     for number in range(ENDPOINTS):
         endpoint = an_endpoint(
             name(number),

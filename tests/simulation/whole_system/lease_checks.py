@@ -18,7 +18,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.hint import INTERVAL, ONE_SHOT, rank_of
 from cadenza.domain.scheduling.run import Claim, Run, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.operations.scheduling.open_runs import waiting_id
+from cadenza.operations.scheduling.acting_on_runs.open_runs import waiting_id
 
 ReadEndpoint = Callable[[EndpointKey], Endpoint | None]
 AMENDING = ("endpoints.amend", "endpoints.amend_with_open_run")

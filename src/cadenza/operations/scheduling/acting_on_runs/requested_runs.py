@@ -22,8 +22,8 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Limit, Moment, Text, Whole
 from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.scheduling.acting_on_runs.open_runs import WAITING, waiting_id
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
-from cadenza.operations.scheduling.open_runs import WAITING, waiting_id
 from cadenza.operations.scheduling.runs import OneRun
 from cadenza.ports.catalog import Page
 from cadenza.ports.scheduling import RunFilter

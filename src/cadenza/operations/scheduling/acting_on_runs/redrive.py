@@ -18,8 +18,13 @@ from cadenza.domain.text_patterns import A_LABEL
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Limit, Moment, Text
 from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.scheduling.acting_on_runs.requested_runs import (
+    QueuedRuns,
+    all_runs,
+    ask,
+    note_request,
+)
 from cadenza.operations.scheduling.endpoints import require_live
-from cadenza.operations.scheduling.requested_runs import QueuedRuns, all_runs, ask, note_request
 from cadenza.ports.scheduling import RunFilter
 
 FAILED = [RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED]
