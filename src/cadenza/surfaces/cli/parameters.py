@@ -42,7 +42,7 @@ OfEndpoint = Annotated[
 OfJob = Annotated[
     str | None, Parameter(name="--job", help="Those of this job, by id or name."), Fills("job_id")
 ]
-Most = Annotated[int, Parameter(help="How many slots, at most; the oldest first.")]
+MostSlots = Annotated[int, Parameter(help="How many slots, at most; the oldest first.")]
 DryRun = Annotated[bool, Parameter(negative="", help="Show what would be run, and change nothing.")]
 Name = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="What people call it.")]
 NewName = Annotated[str, Parameter(allow_leading_hyphen=True, help="What people call it.")]

@@ -13,7 +13,7 @@ from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, Operation
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.lookup import ENDPOINT, ask_about, find_id, find_one, job_filter
 from cadenza.surfaces.cli.operation_command import Commands, example
-from cadenza.surfaces.cli.parameters import AnEndpoint, DryRun, File, Id, Most, Reason, present
+from cadenza.surfaces.cli.parameters import AnEndpoint, DryRun, File, Id, MostSlots, Reason, present
 from cadenza.surfaces.cli.written_words import Fills
 
 NOTHING_GIVEN = EndpointOptions()
@@ -129,7 +129,7 @@ class Endpoints(Commands):
         *,
         since: Since,
         until: Until = None,
-        limit: Most = 100,
+        limit: MostSlots = 100,
         dry_run: DryRun = False,
         reason: Reason = None,
         connection: CliOptions = AS_CONFIGURED,

@@ -20,7 +20,7 @@ from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.formatting import Item
 from cadenza.surfaces.cli.output.stdout import write
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
-from cadenza.surfaces.cli.parameters import DryRun, Most, OfEndpoint, OfJob, Reason, present
+from cadenza.surfaces.cli.parameters import DryRun, MostSlots, OfEndpoint, OfJob, Reason, present
 
 STATUSES = "success, failure, timeout, cancelled, abandoned or skipped; several times for any of them."
 SOURCES = "What set their moment: baseline-cron, ai-interval, …; several times for any of them."
@@ -120,7 +120,7 @@ class Runs(Commands):
         self,
         *,
         failed: Failed,
-        limit: Most = 100,
+        limit: MostSlots = 100,
         dry_run: DryRun = False,
         reason: Reason = None,
         connection: CliOptions = AS_CONFIGURED,
