@@ -1,4 +1,4 @@
-"""What the dashboard's data takes at the server, with a thousand endpoints and a million runs."""
+"""What the dashboard's data takes at the server, with ten thousand endpoints and a million runs."""
 
 import argparse
 import asyncio
@@ -42,6 +42,9 @@ INTO_TALLIES = "INSERT INTO daily_tallies VALUES ({})"
 SOME_BUSY = f"CASE WHEN n % 5 = 0 THEN '{data.BUSY}' ELSE 'endpoint-' || (n % {{endpoints}}) END"
 
 
+FAILING_ONE_IN = 20
+
+
 class Size(NamedTuple):
     """How much there is, and how often it is asked."""
 
@@ -59,6 +62,7 @@ async def fill_store(store: Store, endpoints: int) -> None:
             tenant_id=TENANT,
             baseline=Every(60_000 + n * 100),
             next_run_at=NOW + timedelta(milliseconds=n * 1_800_000 // endpoints),
+            failure_count=int(n % FAILING_ONE_IN == 0),
         )
         for n in range(endpoints)
     ]
@@ -162,7 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--runs", type=int, default=1_000_000)
-    parser.add_argument("--endpoints", type=int, default=1_000)
+    parser.add_argument("--endpoints", type=int, default=10_000)
     parser.add_argument("--users", type=int, default=50_000, help="with a daily job")
     parser.add_argument("--laps", type=int, default=9)
     options = parser.parse_args()

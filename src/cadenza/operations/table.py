@@ -15,6 +15,7 @@ from cadenza.operations.daily.statistics import DAILY_FIGURES
 from cadenza.operations.daily.users import DAILY_USERS
 from cadenza.operations.monitoring.alert_routes import ALERT_ROUTES
 from cadenza.operations.monitoring.conditions import CONDITIONS
+from cadenza.operations.monitoring.endpoint_statistics import ENDPOINT_STATISTICS
 from cadenza.operations.monitoring.heartbeats import HEARTBEATS
 from cadenza.operations.monitoring.overview import OVERVIEW
 from cadenza.operations.monitoring.slo_alerts import ALERTS, SLO
@@ -66,6 +67,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *OVERVIEW,
     *ROWS,
     *TIMELINE,
+    *ENDPOINT_STATISTICS,
     *SIMULATIONS,
     *USAGE,
     *SLO,

@@ -26,6 +26,8 @@ class EndpointFilter(NamedTuple):
     labels: Mapping[str, str] = {}
     archived: bool | None = False
     """Those that were deleted, too (None), or alone (True)."""
+    failing: bool = False
+    """Only those that are switched on, with their job, and whose last run did not succeed."""
 
 
 EVERY_ENDPOINT = EndpointFilter()

@@ -1,7 +1,7 @@
 """Statistics, service levels, alerts and health: what their stores guarantee."""
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -9,6 +9,7 @@ from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.monitoring.heartbeat import Received, Signal
 from cadenza.domain.monitoring.slo import SloState
+from cadenza.domain.monitoring.uptime import EndedGroup
 from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -76,6 +77,19 @@ class StatisticsStore(Protocol):
         self, key: EndpointKey, *, since: datetime, until: datetime, limit: int
     ) -> list[Run]:
         """An endpoint's newest runs that ended in a span, newest first, without their responses."""
+        ...
+
+    async def ended_by_bucket(
+        self, key: EndpointKey, *, since: datetime, span: timedelta, limit: int
+    ) -> list[EndedGroup]:
+        """An endpoint's newest runs with a verdict that ended since a moment, at most `limit`, in groups.
+
+        A group has those of one status within one bucket; bucket n begins n spans after the moment.
+        """
+        ...
+
+    async def failing(self, tenant_id: str, most: int) -> int:
+        """How many of a tenant's endpoints are failing, as `EndpointFilter` means it; at most `most`."""
         ...
 
     async def planner_activity(

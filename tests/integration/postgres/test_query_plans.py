@@ -39,11 +39,12 @@ NAMES: dict[Any, tuple[str, ...]] = {
     run_search: ("FIND_RUNS", "FIND_RUNS_OF_ENDPOINT", "ENDED_SINCE"),
 }  # fmt: skip
 FOUND = {
-    f"find by {labels} labels{', of a job' if of_job else ''}": catalog.find(
-        labels, of_job=of_job, archived=True
+    f"find by {labels} labels{', of a job' if of_job else ''}{', failing' if failing else ''}": catalog.find(
+        labels, of_job=of_job, archived=True, failing=failing
     )
     for labels in range(4)
     for of_job in (True, False)
+    for failing in (True, False)
 }
 FLOORS = {
     f"floor{' of an endpoint' if of_endpoint else ''}{' within days' if within else ''}": run_search.floor(

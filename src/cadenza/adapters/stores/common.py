@@ -38,7 +38,13 @@ def matches(endpoint: Endpoint, wanted: EndpointFilter) -> bool:
         wanted.job_id in (None, endpoint.job_id)
         and wanted.archived in (None, endpoint.archived)
         and has_labels(endpoint.labels, wanted.labels)
+        and (is_failing(endpoint) or not wanted.failing)
     )
+
+
+def is_failing(endpoint: Endpoint) -> bool:
+    """Whether it is switched on, with its job, and its last run did not succeed."""
+    return endpoint.failure_count > 0 and endpoint.enabled and endpoint.job_active and not endpoint.archived
 
 
 def run_matches(run: Run, wanted: RunFilter) -> bool:

@@ -54,18 +54,18 @@ def run_histogram(ended: Sequence[EndedRun], *, since: datetime, now: datetime) 
         buckets=[_bucket(first + span * n, in_spans[n]) for n in range((now - first) // span + 1)],
         runs=len(late),
         success_rate=statuses[RunStatus.SUCCESS] / len(late) if late else None,
-        late_p50_ms=_percentile(late, 50),
-        late_p99_ms=_percentile(late, 99),
+        late_p50_ms=percentile(late, 50),
+        late_p99_ms=percentile(late, 99),
     )
 
 
 def _bucket(at: datetime, inside: Sequence[EndedRun]) -> RunBucket:
     statuses = Counter(one.status for one in inside)
     late = sorted(one.late_ms for one in inside if one.status in COUNTED)
-    return RunBucket(at, dict(statuses), _percentile(late, 50), _percentile(late, 99))
+    return RunBucket(at, dict(statuses), percentile(late, 50), percentile(late, 99))
 
 
-def _percentile(ordered: Sequence[int], percent: int) -> int | None:
+def percentile(ordered: Sequence[int], percent: int) -> int | None:
     """The smallest value that so many per cent of all do not exceed."""
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else None
 

@@ -14,13 +14,14 @@ from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.slots import cadence_ms
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
-from cadenza.operations.fields import Id, Limit, Listed, Paged
-from cadenza.operations.operation import View, operation
+from cadenza.operations.fields import Flag, Id, Limit, Listed, Paged
+from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.scheduling.endpoint_view import IntervalHintView, OneShotHintView
 from cadenza.operations.scheduling.endpoints import Selected, find_page
 from cadenza.operations.scheduling.schemas import BaselineShape, as_shape
 
 RESULTS = 20
+MOST_COUNTED = 10_000
 DEFAULT = MOST_IDS = 100
 
 
@@ -30,6 +31,8 @@ class ListRows(Paged, Selected):
     limit: Limit = DEFAULT
     endpoint_id: Annotated[list[Id], Field(max_length=MOST_IDS)] = []
     """Only these, if any; then there is one page."""
+    failing: Flag = False
+    """Only those that are switched on, with their job, and whose last run did not succeed."""
 
 
 class ResultView(View):
@@ -120,7 +123,27 @@ async def _found(context: RequestContext, command: ListRows) -> tuple[list[Endpo
         return await context.store.statistics.endpoints_by_key(
             [context.key(one) for one in command.endpoint_id]
         ), None
-    return await find_page(context, command, command.wanted())
+    wanted = command.wanted()._replace(failing=command.failing)
+    return await find_page(context, command, wanted)
 
 
-ROWS = (list_rows,)
+class CountRows(Command):
+    """No arguments: all endpoints of the tenant are counted."""
+
+
+class RowCounts(View):
+    """How many endpoints need attention."""
+
+    failing: int
+    complete: bool
+    """False when there are too many to count."""
+
+
+@operation("GET /v1/rows/counts", Scope.READ, agent=False)
+async def count_rows(context: RequestContext, command: CountRows) -> RowCounts:  # noqa: ARG001 - every handler takes a command
+    """Count failing endpoints: those that are switched on, with their job, whose last run did not succeed."""
+    failing = await context.store.statistics.failing(context.tenant_id, MOST_COUNTED)
+    return RowCounts(failing=failing, complete=failing < MOST_COUNTED)
+
+
+ROWS = (list_rows, count_rows)

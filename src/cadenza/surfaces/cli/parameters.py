@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
+from cadenza.surfaces.cli.argument_parsing import whole_number
 from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, RULE, Resource
 from cadenza.surfaces.cli.written_words import Fills
 
@@ -52,6 +53,8 @@ File = Annotated[
     str | None,
     Parameter(help="A JSON file with everything, as the API takes it; - is standard input; options win."),
 ]
+Failing = Annotated[bool, Parameter(help="Only those whose last run did not succeed.")]
+Hours = Annotated[int, Parameter(converter=whole_number, help="How many hours to look back, up to 720.")]
 WithDays = Annotated[bool, Parameter(help="Delete the results of past days, too.")]
 
 
@@ -85,6 +88,8 @@ OPTIONS = {
     "reason": FieldParameter("reason", Reason, None),
     "job_id": FieldParameter("job", OfJob, None, JOB),
     "label": FieldParameter("label", Labels, ()),
+    "failing": FieldParameter("failing", Failing, default=False),
+    "hours": FieldParameter("hours", Hours, 24),
     "with_days": FieldParameter("with_days", WithDays, default=False),
 }
 """Other fields, for commands that offer them."""

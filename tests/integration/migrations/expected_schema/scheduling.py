@@ -147,6 +147,14 @@ Index(
     postgresql_where=text("next_source = 'retired'"),
 )
 
+Index(
+    "endpoint_states_failing",
+    endpoint_states.c.tenant_id,
+    endpoint_states.c.endpoint_id,
+    sqlite_where=text("failure_count > 0"),
+    postgresql_where=text("failure_count > 0"),
+)
+
 functions = Table(
     "functions",
     metadata,

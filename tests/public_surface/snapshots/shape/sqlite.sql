@@ -1,4 +1,4 @@
--- version 0031
+-- version 0032
 
 -- index alert_conditions_by_age of alert_conditions
 CREATE INDEX alert_conditions_by_age ON alert_conditions (since)
@@ -74,6 +74,9 @@ CREATE INDEX endpoint_states_due ON endpoint_states (requirement, claimable_at, 
 
 -- index endpoint_states_due_of_tenant of endpoint_states
 CREATE INDEX endpoint_states_due_of_tenant ON endpoint_states (requirement, tenant_id, claimable_at, rank) WHERE claimable_at IS NOT NULL
+
+-- index endpoint_states_failing of endpoint_states
+CREATE INDEX endpoint_states_failing ON endpoint_states (tenant_id, endpoint_id) WHERE failure_count > 0
 
 -- index endpoint_states_leased of endpoint_states
 CREATE INDEX endpoint_states_leased ON endpoint_states (lease_token) WHERE lease_token IS NOT NULL

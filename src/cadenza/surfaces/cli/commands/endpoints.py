@@ -153,8 +153,15 @@ class EndpointReports(Commands):
     board = DerivedCommand(
         "list_rows",
         "--label team=web",
-        options=("job_id", "label"),
+        options=("job_id", "label", "failing"),
         about="List endpoints with current interval, source of the next run and last results.",
+    )
+    counts = DerivedCommand("count_rows", about="Count failing endpoints.")
+    statistics = DerivedCommand(
+        "get_endpoint_statistics",
+        "traffic --hours 168",
+        options=("hours",),
+        about="Show uptime and latency (p50, p95) of an endpoint, up to 30 days back.",
     )
 
     @example("traffic --since 2h")

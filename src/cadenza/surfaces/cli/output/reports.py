@@ -28,6 +28,13 @@ WINDOWS = (
     Column("mean duration", lambda window: span(window["mean_duration_ms"]), right=True),
     Column("p95 duration", lambda window: span(window["p95_duration_ms"]), right=True),
 )
+UPTIME = (
+    Column("from", lambda bucket: moment(bucket["at"])),
+    Column("runs", lambda bucket: bucket["runs"], right=True),
+    Column("uptime", lambda bucket: _percent(bucket["uptime"]), right=True),
+    Column("p50", lambda bucket: span(bucket["p50_ms"]), right=True),
+    Column("p95", lambda bucket: span(bucket["p95_ms"]), right=True),
+)
 SPENT = (
     Column("", lambda line: line["what"]),
     Column("this month", lambda line: line["spent"], right=True),
@@ -126,6 +133,25 @@ def health(view: Any) -> Iterator[Part]:
     """An endpoint's health over its time windows."""
     yield text(f"{view['endpoint_id']}: {many(view['failure_count'], 'consecutive failure')}{_last(view)}.")
     yield table(view["windows"], WINDOWS)
+
+
+def row_counts(view: Any) -> Iterator[Part]:
+    """How many endpoints are failing."""
+    more = "" if view["complete"] else "more than "
+    yield text(f"{more}{many(view['failing'], 'failing endpoint')}.")
+
+
+def endpoint_statistics(view: Any) -> Iterator[Part]:
+    """An endpoint's uptime and latency, in all and in spans of time without those that had no runs."""
+    more = "" if view["complete"] else "; there are too many runs to count older ones"
+    if view["runs"]:
+        latency = f"p50 {span(view['p50_ms'])}, p95 {span(view['p95_ms'])}"
+        yield text(
+            f"uptime {_percent(view['uptime'])}, latency {latency}, {many(view['runs'], 'run')}{more}."
+        )
+    else:
+        yield text("No results yet in this time.")
+    yield table([bucket for bucket in view["buckets"] if bucket["runs"]], UPTIME)
 
 
 def _last(view: Item) -> str:

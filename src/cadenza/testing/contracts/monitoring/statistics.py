@@ -4,12 +4,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cadenza.domain.monitoring.forecast import UpcomingRun
+from cadenza.domain.monitoring.uptime import EndedGroup
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.baseline import Cron, Every
-from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.endpoint import EndpointKey, Job
 from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.ports.catalog import EndpointFilter, Page
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
@@ -39,11 +42,17 @@ def an_analysis(minute: int, endpoint_id: str, **fields: Any) -> Analysis:
     )
 
 
+async def failing(store: Store, **fields: Any) -> list[str]:
+    """The ids of the failing endpoints that match a filter."""
+    wanted = EndpointFilter(failing=True, **fields)
+    return [one.id for one in await store.catalog.find("default", wanted=wanted)]
+
+
 class StatisticsContract(Contract):
     """What the dashboard reads: endpoints, runs and analyses.
 
     `endpoints_by_key`, `upcoming_runs`, `in_flight`, `latest_runs`, `latest_runs_of`, `runs_between`,
-    `recent_analyses` and `planner_activity`.
+    `ended_by_bucket`, `failing`, `recent_analyses` and `planner_activity`.
     """
 
     async def test_these_endpoints_come_in_the_order_of_their_ids_without_archived_ones(
@@ -128,6 +137,78 @@ class StatisticsContract(Contract):
         assert [
             len(runs) for runs in (await bench.store.statistics.latest_runs_of(keys, each=1)).values()
         ] == [1, 1]
+
+    async def test_verdicts_are_grouped_by_the_bucket_of_their_end_and_by_status(self, bench: Bench) -> None:
+        a = await bench.add("a", baseline=Every(MINUTE))
+        statuses = [RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.SUCCESS, RunStatus.SUCCESS]
+        for place, status in enumerate(statuses):
+            await bench.run_once(status, duration_ms=10 * place)
+            bench.pass_ms(MINUTE)
+        store, span = bench.store.statistics, timedelta(minutes=2)
+
+        async def groups(since: datetime, limit: int = 10) -> list[EndedGroup]:
+            found = await store.ended_by_bucket(a.key, since=since, span=span, limit=limit)
+            return sorted(one._replace(durations_ms=sorted(one.durations_ms)) for one in found)
+
+        assert await groups(NEW_YEAR) == [
+            EndedGroup(0, RunStatus.FAILURE, [10]),
+            EndedGroup(0, RunStatus.SUCCESS, [0]),
+            EndedGroup(1, RunStatus.SUCCESS, [20, 30]),
+        ]
+        assert await groups(at_minute(1)) == [
+            EndedGroup(0, RunStatus.FAILURE, [10]),
+            EndedGroup(0, RunStatus.SUCCESS, [20]),
+            EndedGroup(1, RunStatus.SUCCESS, [30]),
+        ]
+        assert await groups(NEW_YEAR, limit=1) == [EndedGroup(1, RunStatus.SUCCESS, [30])]
+        assert await groups(bench.ms(0)) == []
+        stranger = EndpointKey("south", a.id)
+        assert await store.ended_by_bucket(stranger, since=NEW_YEAR, span=span, limit=10) == []
+
+    async def test_an_attempt_that_is_tried_again_has_no_verdict_and_is_not_grouped(
+        self, bench: Bench
+    ) -> None:
+        policy = Policy(max_attempts=2, retry_delay_ms=1_000)
+        a = await bench.add("a", baseline=Every(MINUTE), policy=policy)
+        await bench.run_once(RunStatus.FAILURE)
+        bench.pass_ms(1_000)
+        await bench.run_once()
+        found = await bench.store.statistics.ended_by_bucket(
+            a.key, since=NEW_YEAR, span=timedelta(hours=1), limit=10
+        )
+        assert [(one.status, len(one.durations_ms)) for one in found] == [(RunStatus.SUCCESS, 1)]
+
+    async def test_failing_endpoints_are_counted_and_found_until_they_succeed(self, bench: Bench) -> None:
+        for name in ("a", "b", "fine"):
+            await bench.add(name, labels={"team": "web"} if name == "b" else {}, baseline=Every(MINUTE))
+        store = bench.store
+        assert await store.statistics.failing("default", 10) == 0
+        claims = await bench.claim()
+        bad = [claim for claim in claims if claim.key.id != "fine"]
+        await bench.end(*bad, status=RunStatus.FAILURE)
+        await bench.end(*[claim for claim in claims if claim not in bad])
+        assert await store.statistics.failing("default", 10) == 2
+        assert await store.statistics.failing("default", 1) == 1
+        assert await failing(store) == ["a", "b"]
+        assert await failing(store, labels={"team": "web"}) == ["b"]
+        assert await failing(store, job_id="nothing") == []
+        page, wanted = Page(1, after="a"), EndpointFilter(failing=True)
+        assert [one.id for one in await store.catalog.find("default", wanted=wanted, page=page)] == ["b"]
+        bench.pass_ms(MINUTE)
+        await bench.end(*await bench.claim())
+        assert await failing(store) == []
+        assert await store.statistics.failing("default", 10) == 0
+
+    async def test_what_is_switched_off_or_deleted_does_not_fail(self, bench: Bench) -> None:
+        await bench.store.catalog.add_job(Job(id="paused", name="paused", active=False))
+        bad: dict[str, Any] = {"failure_count": 3, "next_run_at": bench.ms(MINUTE)}
+        await bench.add("off", enabled=False, **bad)
+        await bench.add("in-a-paused-job", job_id="paused", **bad)
+        await bench.add("gone", archived=True, **bad)
+        await bench.add("foreign", tenant_id="south", **bad)
+        assert await failing(bench.store) == []
+        assert await bench.store.statistics.failing("default", 10) == 0
+        assert await bench.store.statistics.failing("south", 10) == 1
 
     async def test_a_stretch_holds_what_ended_in_it_without_responses(self, bench: Bench) -> None:
         a = await bench.add("a", baseline=Every(MINUTE))

@@ -2,10 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from itertools import islice
 from operator import attrgetter
 
+from cadenza.adapters.stores.common import is_failing
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.daily.user import DayCounts, DayStatus, Verdict
 from cadenza.domain.monitoring.forecast import UpcomingRun
@@ -18,11 +19,12 @@ from cadenza.domain.monitoring.statistics import (
     UndecidedUsers,
     add_gaps,
 )
+from cadenza.domain.monitoring.uptime import EndedGroup
 from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
 KEY_OF: Mapping[ActivityGrouping, Callable[[Analysis], str]] = {
@@ -87,6 +89,22 @@ class MemoryStatistics:
             closed = _closed(self._tables.runs[key].values()) if key in self._tables.runs else []
         inside = [run for run in closed if run.finished_at is not None and since <= run.finished_at < until]
         return [run._replace(response=None) for run in inside[: -limit - 1 : -1]]
+
+    async def ended_by_bucket(
+        self, key: EndpointKey, *, since: datetime, span: timedelta, limit: int
+    ) -> list[EndedGroup]:
+        with self._lock:
+            closed = _closed(self._tables.runs[key].values()) if key in self._tables.runs else []
+        newest = [_ended(run) for run in closed if run.verdict][: -limit - 1 : -1]
+        groups: dict[tuple[int, RunStatus], list[int]] = {}
+        for one in newest:
+            if one.finished_at >= since:
+                groups.setdefault(((one.finished_at - since) // span, one.status), []).append(one.duration_ms)
+        return [EndedGroup(bucket, status, took) for (bucket, status), took in groups.items()]
+
+    async def failing(self, tenant_id: str, most: int) -> int:
+        with self._lock:
+            return len(list(islice(filter(is_failing, self._tables.endpoints_of(tenant_id)), most)))
 
     async def planner_activity(
         self, tenant_id: str, *, grouping: ActivityGrouping, since: datetime, limit: int, most: int

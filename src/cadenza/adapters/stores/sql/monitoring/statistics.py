@@ -1,17 +1,19 @@
 """Statistics of endpoints, runs and analyses, each read within bounds."""
 
+import json
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cadenza.adapters.stores.sql.database import Database, Dialect
 from cadenza.adapters.stores.sql.large_results import read_rows
 from cadenza.adapters.stores.sql.planning.analyses import COLUMNS, WITHOUT_RESPONSE, read_analysis
-from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, Read, Row, read_run
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, FAILING, STATUSES, Read, Row, read_run
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.adapters.stores.sql.scheduling.endpoints import read_endpoints
 from cadenza.adapters.stores.sql.scheduling.functions import REQUIREMENTS_PRESENT
 from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, midnight, read_ended
 from cadenza.domain.monitoring.forecast import UpcomingRun
+from cadenza.domain.monitoring.uptime import EndedGroup
 from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -82,6 +84,29 @@ RUNS_BETWEEN = f"""
 SELECT {", ".join(WITHOUT_RESPONSE)} FROM runs WHERE tenant_id = $1 AND endpoint_id = $2
     AND finished_at >= $3 AND finished_at < $4 ORDER BY id DESC LIMIT $5
 """
+FAILING_ENDPOINTS = f"""
+SELECT count(*) FROM (
+    SELECT 1 FROM endpoint_states s WHERE s.tenant_id = $1 AND {FAILING} LIMIT $2
+) AS failing
+"""
+# Grouped by the database, since there may be tens of thousands of runs. Whole days, as in LATEST_RUNS.
+ENDED_BY_BUCKET = {
+    dialect: f"""
+SELECT {bucket}, status, {durations} FROM (
+    SELECT finished_at, status, duration_ms FROM runs
+    WHERE tenant_id = $1 AND endpoint_id = $2 AND verdict {since_midnight} ORDER BY id DESC LIMIT $4
+) AS newest WHERE finished_at >= $5 GROUP BY 1, 2
+"""
+    for dialect, bucket, durations, since_midnight in (
+        (
+            Dialect.POSTGRES,
+            "div(extract(epoch FROM finished_at - $5::timestamptz) * 1000000, $6::bigint)::int",
+            "array_agg(duration_ms)",
+            "AND finished_at >= $3",
+        ),
+        (Dialect.SQLITE, "(finished_at - $5) / $6", "json_group_array(duration_ms)", ""),
+    )
+}
 _GROUPS = {
     ActivityGrouping.ALL: "''",
     ActivityGrouping.DAY: "to_char(began_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
@@ -142,6 +167,16 @@ class SqlStatistics:
         rows = await self._database.read(RUNS_BETWEEN, *key, since, until, limit)
         return [read_run((*row, None), self._database.read_moment) for row in rows]
 
+    async def ended_by_bucket(
+        self, key: EndpointKey, *, since: datetime, span: timedelta, limit: int
+    ) -> list[EndedGroup]:
+        statement, micros = ENDED_BY_BUCKET[self._database.dialect], span // timedelta(microseconds=1)
+        rows = await self._database.read(statement, *key, midnight(since), limit, since, micros)
+        return [EndedGroup(bucket, STATUSES[status], _numbers(took)) for bucket, status, took in rows]
+
+    async def failing(self, tenant_id: str, most: int) -> int:
+        return int((await self._database.read(FAILING_ENDPOINTS, tenant_id, most))[0][0])
+
     async def planner_activity(
         self, tenant_id: str, *, grouping: ActivityGrouping, since: datetime, limit: int, most: int
     ) -> list[PlannerActivity]:
@@ -157,6 +192,11 @@ def _columns(keys: Collection[EndpointKey]) -> tuple[list[str], list[str]]:
     """Keys as statements about many take them, without duplicates."""
     once = dict.fromkeys(keys)
     return [key.tenant_id for key in once], [key.id for key in once]
+
+
+def _numbers(column: str | list[int]) -> list[int]:
+    """A list of numbers as a database gives it: SQLite has no lists, and writes JSON."""
+    return json.loads(column) if isinstance(column, str) else column
 
 
 def _read_upcoming(row: Row, read: Read) -> UpcomingRun:
