@@ -162,7 +162,7 @@ def test_one_zooms_and_moves_by_keys_and_comes_back_to_now(visit: Visit) -> None
     in_sight(chart, 3_500, 3_700)
     page.keyboard.press("Home")
     expect(live).to_be_disabled()
-    page.get_by_role("button", name="6 h").click()
+    page.get_by_role("group", name="Time range").get_by_role("button", name="6 h").click()
     expect(chart).to_have_accessible_name(re.compile(r"3\d runs"))
 
 
@@ -310,7 +310,7 @@ def test_a_run_that_is_asked_for_appears_at_once(visit: Visit) -> None:
     row = page.locator(".runs tbody tr").first
     expect(row).to_contain_text("failure", timeout=10_000)
     expect(row).to_contain_text("manual")
-    row.get_by_role("button").click()
+    row.get_by_role("link").click()
     expect(page.locator(".run-details")).to_contain_text("A run was requested manually.")
 
 

@@ -5,6 +5,9 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { asProblem, callApi, type Problem } from "./api";
 import { onChange, type Change } from "./live";
 
+/** While the server is away, a request is repeated this often. */
+const RETRY_MS = 3_000;
+
 export interface Data<Answer> {
   value: ReadonlySignal<Answer | undefined>;
   problem: ReadonlySignal<Problem | undefined>;
@@ -71,9 +74,9 @@ class Fetcher<Answer> implements Data<Answer> {
 
   readonly refresh = (): void => void this.load();
 
-  private refreshSoon(): void {
+  private refreshSoon(least = 0): void {
     if (this.timer) return;
-    const wait = Math.max(0, this.lastRequestAt + (this.options.minGapMs ?? 1_000) - performance.now());
+    const wait = Math.max(least, this.lastRequestAt + (this.options.minGapMs ?? 1_000) - performance.now());
     this.timer = window.setTimeout(() => {
       this.timer = 0;
       // Let a slow request finish: restarted at every change, it would never end.
@@ -95,6 +98,7 @@ class Fetcher<Answer> implements Data<Answer> {
     } catch (error) {
       if (request.signal.aborted) return;
       this.problem.value = asProblem(error);
+      if (this.problem.value.status === 0) this.refreshSoon(RETRY_MS);
     }
     if (this.inFlight !== request) return;
     this.inFlight = undefined;

@@ -2,6 +2,7 @@
 
 import type { ComponentType } from "preact";
 import type { IconName } from "../ui/icons";
+import type { Count } from "../ui/navigation_count";
 
 export interface PageProps {
   /** The values of the `:parts` of its path. */
@@ -13,7 +14,7 @@ export interface Page {
   path: string;
   title: string;
   /** Its place in the navigation; without it, other pages lead there. */
-  nav?: { icon: IconName; order: number; /** Behind `g`. */ key: string };
+  nav?: { icon: IconName; order: number; /** Behind `g`. */ key: string; /** What its badge counts. */ count?: Count };
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
 

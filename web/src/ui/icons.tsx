@@ -5,6 +5,9 @@ import type { JSX } from "preact";
 const ICON_PATHS = {
   overview: "M4 19V11M10 19V5M16 19v-6M21 19H3",
   endpoints: "M4 6h16M4 12h16M4 18h10",
+  runs: "M5 5v14M5 12h14M13 7l6 5-6 5",
+  alerts: "M6 17h12l-1.500-2.500V10a4.500 4.500 0 0 0-9 0v4.500zM10 20h4",
+  audit: "M6 3h9l4 4v14H6zM9 12h7M9 16h7M14 3v5h5",
   simulator: "M5 5l14 7-14 7V5z",
   planners: "M12 3v3M12 18v3M3 12h3M18 12h3M7 7l2 2M15 15l2 2M17 7l-2 2M9 15l-2 2",
   agents: "M4 5h16v11H9l-5 4V5z",

@@ -127,7 +127,7 @@ export function sourceKind(source: string): string {
   return `source-${SOURCE_KINDS[source] ?? (source.startsWith("baseline") ? "baseline" : "other")}`;
 }
 
-const SOURCE_LABELS: Record<string, string> = {
+export const SOURCE_LABELS: Record<string, string> = {
   "baseline-interval": "baseline",
   "baseline-cron": "baseline",
   "baseline-once": "once",

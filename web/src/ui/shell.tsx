@@ -14,6 +14,7 @@ import { mayLeave } from "../lib/unsaved";
 import { inNavigation, pages, type Page, type PageProps } from "../pages/page";
 import { Dialog } from "./dialog";
 import { Icon } from "./icons";
+import { NavigationCount } from "./navigation_count";
 import { Empty, Loading } from "./parts";
 import { toast } from "./toast";
 
@@ -78,6 +79,7 @@ function NavigationItem({ page, current }: { page: Page; current: Page | undefin
       <a href={page.path} {...(isCurrent ? { "aria-current": "page" as const } : {})}>
         <Icon name={nav.icon} />
         <span class="clip">{page.title}</span>
+        {nav.count && <NavigationCount count={nav.count} />}
       </a>
     </li>
   );
@@ -133,16 +135,39 @@ async function onLogOut(): Promise<void> {
 
 function Content({ page, params }: { page: Page; params: Record<string, string> }): JSX.Element {
   useEffect(() => {
-    page.load().then(
-      (module) => (loaded.value = { ...loaded.value, [page.path]: module.default }),
-      () => toast("Cannot load this page. Reload to try again.", { bad: true }),
-    );
+    const stop = loadUntilDone(page);
     return () => {
+      stop();
       heading.value = null;
     };
   }, [page]);
   const PageComponent = loaded.value[page.path];
   return PageComponent ? <PageComponent params={params} /> : <Loading what={page.title.toLowerCase()} />;
+}
+
+const RETRY_MS = 3_000;
+const TRIES = 2;
+
+/** Load the code of a page; while the server is away, try again. */
+function loadUntilDone(page: Page, tries = 0): () => void {
+  let timer = 0;
+  let stopped = false;
+  let cancelNext = (): void => undefined;
+  page.load().then(
+    (module) => (loaded.value = { ...loaded.value, [page.path]: module.default }),
+    async () => {
+      if (stopped) return;
+      const answers = await fetch("/v1/session").then(() => true, () => false);
+      // Browsers may remember that a module failed, and a new version has other names: start anew.
+      if (answers && tries >= TRIES) location.reload();
+      else timer = window.setTimeout(() => (cancelNext = loadUntilDone(page, answers ? tries + 1 : tries)), RETRY_MS);
+    },
+  );
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+    cancelNext();
+  };
 }
 
 function NotFound(): JSX.Element {

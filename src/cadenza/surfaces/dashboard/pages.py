@@ -9,7 +9,19 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
 STATIC = Path(__file__).parent / "static"
-VIEWS = ("login", "endpoints", "simulator", "planners", "agents", "daily", "settings")
+VIEWS = (
+    "login",
+    "endpoints",
+    "runs",
+    "jobs",
+    "alerts",
+    "simulator",
+    "planners",
+    "agents",
+    "daily",
+    "audit",
+    "settings",
+)
 """The first parts of the paths that the page handles."""
 FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 ASK_AGAIN = {"Cache-Control": "no-cache"}

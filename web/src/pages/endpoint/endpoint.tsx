@@ -7,14 +7,17 @@ import { serverNow, tick } from "../../lib/clock";
 import { useData } from "../../lib/data";
 import { baseline, clockTime, counted, localZone, span } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
-import { Card, Empty, Legend, Loading, ProblemNotice, Source, Status, RelativeTime } from "../../ui/parts";
+import { Card, Empty, Legend, Loading, ProblemNotice, Source, RelativeTime } from "../../ui/parts";
+import { Fact } from "../../run/details";
+import { RunDrawer } from "../../run/drawer";
+import { RunTable } from "../../run/table";
 import { heading } from "../../ui/shell";
 import type { PageProps } from "../page";
 import "./endpoint.css";
 import { Hints } from "./hints";
 import { DefinitionActions } from "./definition_actions";
 import { AboutJob } from "./job";
-import { Fact, RunDetails } from "./run";
+import { Statistics } from "./statistics";
 import { latestRange, moveRange, queriedRange, zoomRange, type TimeRange } from "./scales";
 import { Steer } from "./steer";
 import { TimelineChart } from "./timeline";
@@ -71,7 +74,7 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
     for (const one of [data, plan, timeline]) one.refresh();
   }
   const chosen = query.value.get("run") ?? undefined;
-  const select = (run: string | null): void => setQuery({ run });
+  const select = (run: string): void => setQuery({ run });
   return (
     <div class="stack endpoint-page">
       {data.problem.value && <ProblemNotice problem={data.problem.value} />}
@@ -97,7 +100,7 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
         {loadedTimeline && !loadedTimeline.complete && <p class="quiet">Too many runs to show each one: zoom in.</p>}
         <TimelineLegend />
       </Card>
-      {chosen && <RunDetails id={chosen} endpoint={endpoint} periods={loadedTimeline?.spells ?? []} onClose={() => select(null)} />}
+      <Statistics id={id} />
       <div class="endpoint-sides">
         <div class="stack">
           {plan.value.value && <Why plan={plan.value.value} />}
@@ -113,7 +116,8 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
           <Steer endpoint={endpoint} onPreview={(next) => (preview.value = next)} onDone={refresh} />
         )}
       </div>
-      {loadedTimeline && <Runs runs={loadedTimeline.runs} chosen={chosen} onSelect={select} />}
+      {loadedTimeline && <Runs runs={loadedTimeline.runs} endpoint={endpoint} />}
+      <RunDrawer />
     </div>
   );
 }
@@ -140,7 +144,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
   const hintBy = { "ai-interval": hint?.by, "ai-oneshot": endpoint.one_shot_hint?.by }[endpoint.next_source];
   return (
     <Card
-      title={`Job ${endpoint.job_id}`}
+      title="Endpoint"
       aside={
         <span class="row">
           {endpoint.running && <span class="badge accent">running</span>}
@@ -161,6 +165,9 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
     >
       {endpoint.description && <p class="muted">{endpoint.description}</p>}
       <dl class="facts">
+        <Fact name="Job">
+          <a href={`/jobs/${encodeURIComponent(endpoint.job_id)}`}>{endpoint.job_id}</a>
+        </Fact>
         <Fact name="Next run">
           <RelativeTime at={endpoint.next_run_at} none="none" tense="next" /> <Source source={endpoint.next_source} by={hintBy} />
         </Fact>
@@ -247,44 +254,20 @@ function TimelineLegend(): JSX.Element {
   return <Legend items={TIMELINE_MARKS} />;
 }
 
-function Runs({ runs, chosen, onSelect }: { runs: TimelineRun[]; chosen: string | undefined; onSelect: (run: string) => void }): JSX.Element {
-  const newest = runs.slice(-RUNS_LISTED).toReversed();
+function Runs({ runs, endpoint }: { runs: TimelineRun[]; endpoint: Endpoint }): JSX.Element {
+  const newest = runs.slice(-RUNS_LISTED).toReversed().map((run) => ({ ...run, endpoint_id: endpoint.id, job_id: endpoint.job_id }));
+  const all = <a href={`/runs?endpoint=${encodeURIComponent(endpoint.id)}`}>All runs</a>;
   return (
-    <Card title="Runs" aside={runs.length > RUNS_LISTED ? `newest ${RUNS_LISTED} of ${counted(runs.length, "run")} in this range` : `${counted(runs.length, "run")} in this range`}>
-      {newest.length === 0 ? (
-        <p class="muted">No runs in this range.</p>
-      ) : (
-        <table class="small-table runs">
-          <thead>
-            <tr>
-              <th scope="col">Started ({localZone()})</th>
-              <th scope="col">Status</th>
-              <th scope="col">Why this time?</th>
-              <th scope="col">Duration</th>
-              <th scope="col" class="wide-only">Error</th>
-            </tr>
-          </thead>
-          <tbody>
-            {newest.map((run) => (
-              <tr key={run.id} class={run.id === chosen ? "chosen" : ""}>
-                <th scope="row">
-                  <button class="link number" type="button" onClick={() => onSelect(run.id)}>
-                    {clockTime(run.started_at ?? run.due_at)}
-                  </button>
-                </th>
-                <td>
-                  <Status status={run.status} />
-                </td>
-                <td>
-                  <Source source={run.source} />
-                </td>
-                <td class="number">{span(run.duration_ms)}</td>
-                <td class="wide-only clip">{run.error ?? run.reason ?? ""}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+    <Card
+      title="Runs"
+      aside={
+        <span class="row">
+          {runs.length > RUNS_LISTED ? `newest ${RUNS_LISTED} of ${counted(runs.length, "run")} in this range` : `${counted(runs.length, "run")} in this range`}
+          {all}
+        </span>
+      }
+    >
+      {newest.length === 0 ? <p class="muted">No runs in this range.</p> : <RunTable runs={newest} label="Runs in this range" without={["endpoint", "job"]} />}
     </Card>
   );
 }

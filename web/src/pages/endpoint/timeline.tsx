@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
-import { clockTime, counted, fullTime, isOpenEnded, shortSpan, span } from "../../lib/format";
+import { clockTime, counted, fullTime, isOpenEnded, shortSpan } from "../../lib/format";
+import { describePeriod } from "../../run/explain";
 import { sourceKind } from "../../ui/parts";
 import { dots, marks, thinOut, ticks, type Dot, type TimeRange } from "./scales";
 import { usePointerAndKeys, type TimelineInput } from "./timeline_input";
@@ -154,12 +155,6 @@ function GuardBands(props: { endpoint: Endpoint; y: Scale; least: number; most: 
       )}
     </g>
   );
-}
-
-export function describePeriod(period: HintPeriod): string {
-  const what =
-    period.kind === "interval" ? `every ${span(period.interval_ms ?? 0)}` : period.kind === "pause" ? "paused" : `once at ${clockTime(period.at ?? period.begin)}`;
-  return period.reason ? `${what}: ${period.reason}` : what;
 }
 
 function PeriodBar({ period, x, range }: { period: HintPeriod; x: Scale; range: TimeRange }): JSX.Element | null {

@@ -66,6 +66,8 @@ export interface TimelineRun {
 
 export interface Run extends TimelineRun {
   endpoint_id: string;
+  job_id: string;
+  kind?: "scheduled" | "rerun" | "backfill";
   claimed_at: string;
   response: unknown;
   traceback: string | null;

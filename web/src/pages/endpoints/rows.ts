@@ -35,6 +35,7 @@ export interface Row extends ServerRow {
 const PAGE = 100;
 const MIN_GAP_MS = 1_000;
 const RELOAD_MS = 30_000;
+const RETRY_MS = 3_000;
 /** After steering, visible rows are refreshed at once, and all rows within this time. */
 const STEERED_RELOAD_MS = 8_000;
 
@@ -42,6 +43,11 @@ function withSearchText(row: ServerRow): Row {
   const labels = Object.entries(row.labels).map(([name, value]) => `${name}=${value}`);
   const parts = [row.name, row.id, row.job_id, row.next_source, ...labels];
   return { ...row, searchText: parts.join("\n").toLowerCase() };
+}
+
+/** Whether its last run did not succeed; what is switched off does not fail. */
+export function isFailing(row: Row): boolean {
+  return row.failure_count > 0 && row.active;
 }
 
 export class Rows {
@@ -57,14 +63,20 @@ export class Rows {
   private reloadAll = false;
   private timer = 0;
   private generation = 0;
+  private following = false;
+
+  /** All endpoints, or those of one job. */
+  constructor(private readonly query: { job_id?: string } = {}) {}
 
   /** Load, and stay fresh until the returned function is called. */
   follow(): () => void {
+    this.following = true;
     void this.load();
     const unsubscribe = onChange((change) => this.onChanges(change));
     const polling = setInterval(() => !document.hidden && this.reload(), RELOAD_MS);
     return () => {
       this.generation += 1;
+      this.following = false;
       unsubscribe();
       clearInterval(polling);
       clearTimeout(this.timer);
@@ -109,12 +121,15 @@ export class Rows {
     this.loading.value = true;
     const found: Row[] = [];
     try {
+      const failing = this.all.value.length === 0 ? await this.loadFailing(generation) : [];
       let cursor: string | null = null;
       do {
-        const page: ListPage<ServerRow> = await callApi("GET", "/v1/rows", { query: { limit: PAGE, cursor } });
+        const page: ListPage<ServerRow> = await callApi("GET", "/v1/rows", { query: { ...this.query, limit: PAGE, cursor } });
         if (generation !== this.generation) return;
         found.push(...page.items.map(withSearchText));
-        if (found.length > this.all.value.length) this.all.value = this.withRefreshed(found);
+        const loaded = new Set(found.map((row) => row.id));
+        const partial = [...found, ...failing.filter((row) => !loaded.has(row.id))];
+        if (partial.length > this.all.value.length) this.all.value = this.withRefreshed(partial);
         cursor = page.next_cursor;
       } while (cursor);
       this.all.value = this.withRefreshed(found);
@@ -124,6 +139,14 @@ export class Rows {
     } finally {
       if (generation === this.generation) this.loading.value = false;
     }
+  }
+
+  /** Failing endpoints come first, so they are loaded first. */
+  private async loadFailing(generation: number): Promise<Row[]> {
+    const page: ListPage<ServerRow> = await callApi("GET", "/v1/rows", { query: { ...this.query, failing: true, limit: PAGE } });
+    const failing = page.items.map(withSearchText);
+    if (generation === this.generation && failing.length) this.all.value = failing;
+    return failing;
   }
 
   /** Reload the rows that changed. */
@@ -136,7 +159,7 @@ export class Rows {
       const page = await callApi<{ items: ServerRow[] }>("GET", "/v1/rows", { query: { endpoint_id: ids } });
       if (generation !== this.generation) return;
       for (const id of ids) this.refreshed.set(id, undefined);
-      for (const row of page.items) this.refreshed.set(row.id, withSearchText(row));
+      for (const row of page.items) if (this.isWanted(row)) this.refreshed.set(row.id, withSearchText(row));
       this.all.value = this.withRefreshed(this.all.value);
       this.problem.value = undefined;
     } catch (error) {
@@ -150,7 +173,13 @@ export class Rows {
     return rows.flatMap((row) => (this.refreshed.has(row.id) ? (this.refreshed.get(row.id) ?? []) : row));
   }
 
+  private isWanted(row: ServerRow): boolean {
+    return this.query.job_id === undefined || row.job_id === this.query.job_id;
+  }
+
   private fail(error: unknown): void {
     this.problem.value = asProblem(error);
+    // The server was away: try again soon.
+    if (this.problem.value.status === 0) setTimeout(() => this.following && this.reload(), RETRY_MS);
   }
 }

@@ -19,7 +19,7 @@ export function Alerts(): JSX.Element | null {
   const answer = data.value.value;
   if (!answer) return null;
   return (
-    <Card title="Alerts" aside={answer.items.length ? "newest first" : undefined}>
+    <Card title="Alerts" aside={<a href="/alerts">All alerts</a>}>
       {answer.items.length === 0 && <p class="muted">No alerts: SLOs OK, no endpoint failing repeatedly, no quota near its limit.</p>}
       <ul class="levels">
         {answer.items.map((one) => (

@@ -1,0 +1,228 @@
+"""The pages of all runs and of a job, failing endpoints, and uptime and latency of one."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from tests.browser.dashboard_site import PHONE, Site, Visit, site
+from tests.browser.shop_scene import DESK, FAILED, HOSTILE, Target, an_endpoint_of_the_shop, write_scene
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    with Target().listening() as target:
+        yield target
+
+
+@pytest.fixture(scope="module")
+def program(browser: Browser, target: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    mine = {"url": target.address, "job_id": "office"}
+    write_scene(
+        folder / "cadenza.db",
+        an_endpoint_of_the_shop("fresh", **mine),
+    )
+    with site(folder, browser) as running:
+        running.ask("PATCH /v1/jobs/shop", {"description": "All of the shop.", "metadata": {"team": "web"}})
+        yield running
+
+
+@pytest.fixture
+def visit(program: Site) -> Iterator[Visit]:
+    with program.visit(viewport=DESK) as visit:
+        yield visit
+
+
+def runs(page: Page, label: str = "Runs") -> Locator:
+    return page.get_by_role("table", name=label, exact=True).locator("tbody tr")
+
+
+def drawer(page: Page) -> Locator:
+    return page.get_by_role("dialog", name=re.compile("^Run"))
+
+
+def test_all_runs_are_listed_newest_first_with_links(visit: Visit) -> None:
+    page = visit.go("/runs")
+    expect(runs(page)).to_have_count(50)
+    times = page.locator(".runs tbody th time").evaluate_all("all => all.map(one => one.dateTime)")
+    assert times == sorted(times, reverse=True)
+    page.get_by_role("button", name="Load older").click()
+    expect(page.get_by_text(re.compile("7[0-9] runs shown"))).to_be_visible()
+    expect(page.get_by_role("button", name="Load older")).to_be_hidden()
+    runs(page).filter(has_text="checkout").first.get_by_role("link", name="checkout").click()
+    expect(page.get_by_role("heading", name="checkout", exact=True)).to_be_visible()
+    page.go_back()
+    runs(page).filter(has_text="office").first.get_by_role("link", name="office").click()
+    expect(page.get_by_role("heading", name="office", exact=True)).to_be_visible()
+
+
+def test_runs_are_filtered_and_the_address_holds_the_filters(visit: Visit) -> None:
+    page = visit.go("/runs")
+    search = page.get_by_role("search", name="Filter runs")
+    search.get_by_role("button", name="failure").click()
+    search.get_by_role("button", name="timeout").click()
+    expect(runs(page)).to_have_count(6)
+    search.get_by_label("Job id").fill("office")
+    expect(page.get_by_role("heading", name="No results")).to_be_visible()
+    search.get_by_label("Job id").fill("shop")
+    search.get_by_label("Endpoint id").fill("checkout")
+    expect(runs(page)).to_have_count(3)
+    expect(page).to_have_url(re.compile(r"status=failure%2Ctimeout&job=shop&endpoint=checkout"))
+    search.get_by_label("Why this time?").select_option("interval hint")
+    expect(runs(page)).to_have_count(3)
+    search.get_by_label("Ended").select_option("last 15 m")
+    expect(page.get_by_role("heading", name="No results")).to_be_visible()
+    search.get_by_label("Ended").select_option("last 1 h")
+    expect(runs(page)).to_have_count(3)
+    page.reload()
+    expect(runs(page)).to_have_count(3)
+    expect(search.get_by_role("button", name="failure")).to_have_attribute("aria-pressed", "true")
+    expect(search.get_by_label("Endpoint id")).to_have_value("checkout")
+
+
+def test_a_time_range_is_kept_in_utc_and_shown_in_local_time(visit: Visit) -> None:
+    page = visit.go("/runs?within=between&since=2020-01-01T00:00:00.000Z&until=2020-01-02T00:00:00.000Z")
+    expect(page.get_by_role("heading", name="No results")).to_be_visible()
+    expect(page.get_by_label(re.compile(r"^From \("))).to_have_value(re.compile(r"^(2019-12-31|2020-01-01)T"))
+    page.get_by_label(re.compile(r"^Until \(")).fill("2100-01-01T00:00")
+    expect(runs(page)).to_have_count(50)
+    expect(page).to_have_url(re.compile(r"until=(2099-12-31|2100-01-01)T"))
+
+
+def test_a_run_opens_beside_the_list_and_tells_everything(visit: Visit) -> None:
+    page = visit.go("/runs?status=failure&endpoint=checkout")
+    expect(runs(page)).to_have_count(2)
+    runs(page).last.get_by_role("link").first.click()
+    opened = drawer(page)
+    expect(opened).to_contain_text("An interval hint (rule: rush) set this time: every 30 s: visitors rise")
+    expect(opened).to_contain_text("In force then:")
+    expect(opened).to_contain_text("it answered 503 Service Unavailable")
+    expect(opened).to_contain_text('File "shop.py", line 7, in check')
+    expect(opened).to_contain_text("POST http://127.0.0.1:9/health")
+    expect(opened).to_contain_text(HOSTILE)
+    expect(opened.get_by_role("heading", name="Run of checkout")).to_be_focused()
+    expect(page).to_have_url(re.compile(f"status=failure&endpoint=checkout&run={FAILED}$"))
+    expect(runs(page).last).to_have_class("chosen")
+    assert page.evaluate("document.querySelector('.drawer').getBoundingClientRect().left") >= page.evaluate(
+        "document.querySelector('.runs').getBoundingClientRect().right"
+    ), "the list is in sight beside it"
+    visit.keep_screenshot("run-drawer")
+    page.reload()
+    expect(opened).to_contain_text("it answered 503")
+    page.keyboard.press("Escape")
+    expect(opened).to_be_hidden()
+    expect(page).to_have_url(re.compile(r"status=failure&endpoint=checkout$"))
+
+
+def test_a_run_that_ends_is_seen_at_once(program: Site, visit: Visit) -> None:
+    page = visit.go("/runs?endpoint=fresh")
+    expect(page.get_by_role("heading", name="No results")).to_be_visible()
+    expect(page.locator(".live")).to_have_text("Live")
+    program.ask("POST /v1/endpoints/fresh/run-now")
+    expect(runs(page)).to_have_count(1, timeout=10_000)
+    expect(runs(page).first).to_contain_text("manual")
+
+
+def test_failing_endpoints_come_first_and_are_counted_in_the_sidebar(visit: Visit) -> None:
+    page = visit.go("/endpoints")
+    names = page.locator(".endpoint-name > span:first-child")
+    expect(names).to_have_text(["search", "stock", "checkout", "fresh", "off", "report"])
+    expect(page.get_by_role("row").nth(1)).to_contain_text("failing (3)")
+    expect(page.get_by_role("navigation").get_by_role("link", name="Endpoints")).to_contain_text("2 failing")
+    page.get_by_role("button", name="2 failing").click()
+    expect(names).to_have_text(["search", "stock"])
+    expect(page).to_have_url(re.compile("state=failing"))
+    page.reload()
+    expect(names).to_have_text(["search", "stock"])
+
+
+def test_a_job_shows_its_endpoints_failing_first_and_its_runs(visit: Visit) -> None:
+    page = visit.go("/endpoints/checkout")
+    page.get_by_role("link", name="shop", exact=True).click()
+    expect(page).to_have_url(re.compile("/jobs/shop$"))
+    expect(page.get_by_text("All of the shop.")).to_be_visible()
+    names = page.locator(".endpoint-name > span:first-child")
+    expect(names).to_have_text(["search", "stock", "checkout", "off"])
+    expect(page.get_by_text("4 endpoints, 2 failing")).to_be_visible()
+    expect(runs(page, "Runs of this job")).to_have_count(25)
+    runs(page, "Runs of this job").first.get_by_role("link").first.click()
+    expect(drawer(page)).to_contain_text("Why this time?")
+    page.get_by_role("link", name="All runs of this job").click()
+    expect(page).to_have_url(re.compile(r"/runs\?job=shop$"))
+
+
+def test_a_job_is_paused_and_resumed(program: Site, visit: Visit) -> None:
+    page = visit.go("/jobs/office")
+    page.get_by_role("button", name="Pause job").click()
+    expect(page.locator(".card .badge.warn")).to_contain_text("paused")
+    assert program.ask("GET /v1/jobs/office")["active"] is False
+    page.get_by_role("button", name="Resume job").click()
+    expect(page.locator(".card .badge.good")).to_contain_text("active")
+    assert program.ask("GET /v1/jobs/office")["active"] is True
+
+
+def test_uptime_and_latency_are_shown_from_an_hour_to_a_month(visit: Visit) -> None:
+    page = visit.go("/endpoints/checkout")
+    card = page.locator(".card", has=page.get_by_role("heading", name="Uptime and latency"))
+    expect(card.get_by_role("img", name=re.compile(r"^Uptime 9\d\.\d\d %: 1 interval of 48"))).to_be_visible()
+    for period in ("1 h", "6 h", "7 d", "30 d"):
+        card.get_by_role("button", name=period, exact=True).click()
+        expect(card).to_contain_text(f"last {period}")
+        expect(
+            card.get_by_role("img", name=re.compile(r"^Latency: p50 1\d\d ms, p95 1\d\d ms"))
+        ).to_be_visible()
+    expect(page).to_have_url(re.compile("hours=720$"))
+    page.reload()
+    expect(card.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_page_that_is_opened_while_the_server_is_away_recovers_by_itself(program: Site) -> None:
+    with program.visit(viewport=DESK, complaints=True) as visit:
+        page = visit.go("/")
+        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+        visit.context.set_offline(True)
+        page.get_by_role("navigation").get_by_role("link", name="Runs").click()
+        expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+        expect(page.get_by_text("Loading runs")).to_be_visible()
+        visit.context.set_offline(False)
+        expect(runs(page)).to_have_count(50)
+        visit.context.set_offline(True)
+        page.get_by_role("navigation").get_by_role("link", name="Overview").click()
+        expect(page.get_by_role("alert").first).to_contain_text("Cannot connect to")
+        visit.context.set_offline(False)
+        expect(page.locator(".figures")).to_be_visible()
+        expect(page.locator(".live")).to_have_text("Live")
+
+
+def test_a_session_that_cannot_be_loaded_is_loaded_when_the_server_is_back(program: Site) -> None:
+    with program.visit(viewport=DESK, complaints=True) as visit:
+        visit.page.route("**/v1/session", lambda route: route.abort())
+        page = visit.go("/runs")
+        expect(page.get_by_role("alert")).to_contain_text("Cannot connect to")
+        page.unroute_all()
+        expect(runs(page)).to_have_count(50)
+
+
+PAGES = {
+    "runs": f"/runs?run={FAILED}",
+    "runs-list": "/runs?status=failure,timeout",
+    "job": "/jobs/shop",
+    "failing": "/endpoints",
+    "statistics": "/endpoints/checkout?hours=1",
+}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+def test_pages_are_accessible_in_both_themes_and_widths(program: Site, *, dark: bool, phone: bool) -> None:
+    with program.visit(viewport=PHONE if phone else DESK, dark=dark) as visit:
+        for name, path in PAGES.items():
+            page = visit.go(path)
+            expect(page.locator(".runs tbody tr, .table-body .table-row").first).to_be_visible()
+            visit.keep_screenshot(
+                f"{name}-{'phone' if phone else 'desk'}-{'dark' if dark else 'light'}",
+                whole=name == "statistics",
+            )
+            assert visit.axe() == [], name
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
