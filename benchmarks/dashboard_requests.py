@@ -25,6 +25,8 @@ REQUESTS: dict[str, Request] = {
     "sidebar, firing alerts": ("count_conditions", {}),
     "alerts, firing": ("list_conditions", {"limit": 50, "state": "firing"}),
     "alerts, resolved": ("list_conditions", {"limit": 50, "state": "resolved"}),
+    "runs, in flight": ("list_open_runs", {"limit": 50}),
+    "runs, in flight of a job": ("list_open_runs", {"limit": 50, "job_id": "job-3"}),
     "overview, alerts": ("list_alerts", {"limit": 8}),
     "endpoints, first page": ("list_rows", {}),
     "endpoints, later page": ("list_rows", {"cursor": write_cursor("list_rows", "endpoint-5")}),

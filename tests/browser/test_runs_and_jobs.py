@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.dashboard_site import PHONE, Site, Visit, site
+from tests.browser.run_history import right_now
 from tests.browser.shop_scene import DESK, FAILED, HOSTILE, Target, an_endpoint_of_the_shop, write_scene
+
+from cadenza.domain.access.key import Scope
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +23,12 @@ def target() -> Iterator[Target]:
 def program(browser: Browser, target: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     mine = {"url": target.address, "job_id": "office"}
+    begun = right_now() - timedelta(minutes=40)
     write_scene(
         folder / "cadenza.db",
         an_endpoint_of_the_shop("fresh", **mine),
+        an_endpoint_of_the_shop("slow", **mine),
+        an_endpoint_of_the_shop("broken", **mine, created_at=begun),
     )
     with site(folder, browser) as running:
         running.ask("PATCH /v1/jobs/shop", {"description": "All of the shop.", "metadata": {"team": "web"}})
@@ -127,7 +134,7 @@ def test_a_run_that_ends_is_seen_at_once(program: Site, visit: Visit) -> None:
 def test_failing_endpoints_come_first_and_are_counted_in_the_sidebar(visit: Visit) -> None:
     page = visit.go("/endpoints")
     names = page.locator(".endpoint-name > span:first-child")
-    expect(names).to_have_text(["search", "stock", "checkout", "fresh", "off", "report"])
+    expect(names).to_have_text(["search", "stock", "broken", "checkout", "fresh", "off", "report", "slow"])
     expect(page.get_by_role("row").nth(1)).to_contain_text("failing (3)")
     expect(page.get_by_role("navigation").get_by_role("link", name="Endpoints")).to_contain_text("2 failing")
     page.get_by_role("button", name="2 failing").click()
@@ -175,6 +182,92 @@ def test_uptime_and_latency_are_shown_from_an_hour_to_a_month(visit: Visit) -> N
     expect(page).to_have_url(re.compile("hours=720$"))
     page.reload()
     expect(card.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_run_in_flight_shows_its_age_and_is_cancelled(program: Site, target: Target, visit: Visit) -> None:
+    target.released.clear()
+    page = visit.go("/runs?endpoint=slow")
+    expect(page.get_by_text("No run is in flight.")).to_be_visible()
+    program.ask("POST /v1/endpoints/slow/run-now")
+    row = runs(page, "Runs in flight")
+    expect(row).to_have_count(1, timeout=10_000)
+    expect(row).to_contain_text(re.compile(r"[1-9] s"), timeout=10_000)
+    row.get_by_role("link").first.click()
+    expect(drawer(page)).to_contain_text("running")
+    row.get_by_role("button", name="Cancel the run of slow").click()
+    asked = page.get_by_role("dialog", name="Cancel run")
+    asked.get_by_label("Reason").fill("it hangs")
+    asked.get_by_role("button", name="Cancel run").click()
+    expect(drawer(page)).to_contain_text("cancelled", timeout=10_000)
+    expect(drawer(page)).to_contain_text("it hangs")
+    expect(page.get_by_text("No run is in flight.")).to_be_visible()
+    expect(runs(page)).to_contain_text("cancelled")
+    target.released.set()
+
+
+def test_a_failed_run_is_run_again_from_its_drawer(program: Site, target: Target, visit: Visit) -> None:
+    target.status = 500
+    program.ask("POST /v1/endpoints/broken/run-now")
+    page = visit.go("/runs?endpoint=broken")
+    expect(runs(page)).to_contain_text("failure", timeout=10_000)
+    runs(page).first.get_by_role("link").first.click()
+    target.status = 200
+    drawer(page).get_by_role("button", name="Run again").click()
+    page.get_by_role("dialog", name="Run again").get_by_role("button", name="Run again").click()
+    expect(page.locator(".toasts")).to_contain_text("Run requested")
+    expect(runs(page)).to_have_count(2, timeout=10_000)
+    expect(runs(page).first).to_contain_text("rerun")
+    expect(runs(page).first).to_contain_text("success")
+    runs(page).first.get_by_role("link").first.click()
+    expect(drawer(page)).to_contain_text("This due time was run again, as requested.")
+
+
+def test_failed_runs_are_redriven_after_a_dry_run(program: Site, target: Target, visit: Visit) -> None:
+    target.status = 500
+    program.ask("POST /v1/endpoints/fresh/run-now")
+    page = visit.go("/runs?endpoint=fresh&status=failure")
+    expect(runs(page)).to_have_count(1, timeout=10_000)
+    target.status = 200
+    page.get_by_role("button", name="Redrive failed…").click()
+    form = page.get_by_role("dialog", name="Redrive failed runs")
+    form.get_by_label("Time range").select_option("last 1 h")
+    form.get_by_role("button", name="Dry run").click()
+    expect(form.get_by_role("status", name="Dry run")).to_contain_text("Dry run: 1 run matches")
+    expect(form.get_by_role("status", name="Dry run")).to_contain_text("No changes made.")
+    form.get_by_role("checkbox", name="failure").uncheck()
+    expect(form.get_by_role("button", name="Redrive 1 run")).to_be_hidden()
+    form.get_by_role("checkbox", name="failure").check()
+    form.get_by_role("button", name="Dry run").click()
+    visit.keep_screenshot("redrive")
+    assert visit.axe() == []
+    form.get_by_role("button", name="Redrive 1 run").click()
+    expect(page.locator(".toasts")).to_contain_text("1 run queued.")
+    page.goto(f"{program.address}/runs?endpoint=fresh&source=rerun")
+    expect(runs(page)).to_contain_text("success", timeout=10_000)
+
+
+def test_missed_due_times_are_backfilled_after_a_dry_run(program: Site, visit: Visit) -> None:
+    page = visit.go("/endpoints/broken")
+    page.get_by_role("button", name="Backfill…").click()
+    form = page.get_by_role("dialog", name="Backfill")
+    form.get_by_label("Time range").select_option("last 15 m")
+    form.get_by_role("button", name="Dry run").click()
+    expect(form.get_by_role("status", name="Dry run")).to_contain_text(
+        re.compile("Dry run: [23] due times match")
+    )
+    form.get_by_role("button", name=re.compile("Backfill [23] due times")).click()
+    expect(page.locator(".toasts")).to_contain_text(re.compile("[23] due times queued."))
+    page.get_by_role("link", name="All runs").click()
+    expect(runs(page).filter(has_text="backfill").nth(1)).to_be_visible(timeout=15_000)
+
+
+def test_who_may_only_look_is_offered_no_actions(program: Site) -> None:
+    made = program.ask("POST /v1/keys", {"name": "wall", "scopes": [Scope.READ]})
+    with program.visit(logged_in=False, complaints=True) as visit:
+        visit.context.request.post(f"{program.address}/v1/session", data={"key": made["key"]})
+        page = visit.go(f"/runs?job=shop&run={FAILED}")
+        expect(drawer(page)).to_contain_text("Read only: actions need a key with the steer scope.")
+        expect(page.get_by_role("button", name=re.compile("Redrive|Run again|Cancel"))).to_have_count(0)
 
 
 def test_a_page_that_is_opened_while_the_server_is_away_recovers_by_itself(program: Site) -> None:

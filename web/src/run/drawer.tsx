@@ -8,6 +8,7 @@ import { query, setQuery } from "../lib/router";
 import type { Endpoint, Run, Timeline } from "../pages/endpoint/types";
 import { Drawer } from "../ui/drawer";
 import { Loading, ProblemNotice } from "../ui/parts";
+import { RunActions } from "./actions";
 import { RunDetails } from "./details";
 import "./run.css";
 
@@ -33,6 +34,7 @@ function OpenRun({ id }: { id: string }): JSX.Element {
       name={id}
       class="run-details"
       onClose={() => setQuery({ run: null })}
+      actions={run && <RunActions run={run} onDone={data.refresh} />}
     >
       {problem?.status === 404 ? (
         <p class="muted">This run was not found. Runs are deleted when they are older than the retention.</p>

@@ -17,6 +17,8 @@ const SOURCE_SENTENCES: Record<string, string> = {
   resume: "The endpoint was resumed and its next run recalculated.",
   retry: "Retry: the previous attempt failed.",
   quota: "A quota delayed the run until this time.",
+  rerun: "This due time was run again, as requested.",
+  backfill: "This due time had no run and was backfilled, as requested.",
   heartbeat: "A heartbeat arrived, or was due at this time.",
 };
 

@@ -17,6 +17,7 @@ import "./endpoint.css";
 import { Hints } from "./hints";
 import { DefinitionActions } from "./definition_actions";
 import { AboutJob } from "./job";
+import { RunsActions } from "./runs_actions";
 import { Statistics } from "./statistics";
 import { latestRange, moveRange, queriedRange, zoomRange, type TimeRange } from "./scales";
 import { Steer } from "./steer";
@@ -264,6 +265,7 @@ function Runs({ runs, endpoint }: { runs: TimelineRun[]; endpoint: Endpoint }): 
         <span class="row">
           {runs.length > RUNS_LISTED ? `newest ${RUNS_LISTED} of ${counted(runs.length, "run")} in this range` : `${counted(runs.length, "run")} in this range`}
           {all}
+          <RunsActions endpoint={endpoint} />
         </span>
       }
     >

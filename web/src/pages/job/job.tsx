@@ -9,6 +9,7 @@ import { compact, counted } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
 import { Fact } from "../../run/details";
 import { RunDrawer } from "../../run/drawer";
+import { Redrive } from "../../run/redrive";
 import { useRuns } from "../../run/run_list";
 import { RunTable } from "../../run/table";
 import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
@@ -18,6 +19,7 @@ import { toast } from "../../ui/toast";
 import { COLUMNS, orderRows } from "../endpoints/columns";
 import { isFailing, Rows } from "../endpoints/rows";
 import type { PageProps } from "../page";
+import { InFlight } from "../runs/in_flight";
 
 interface Job {
   id: string;
@@ -50,6 +52,7 @@ function OneJob({ id }: { id: string }): JSX.Element {
       {problem?.status === 404 && <p class="quiet">No details of this job are stored: it was declared in code, or deleted.</p>}
       {job && <Facts job={job} onDone={data.refresh} />}
       <Endpoints id={id} />
+      <InFlight job_id={id} />
       <Runs id={id} />
       <RunDrawer />
     </div>
@@ -86,6 +89,7 @@ function Facts({ job, onDone }: { job: Job; onDone: () => void }): JSX.Element {
 
 function Actions({ job, onDone }: { job: Job; onDone: () => void }): JSX.Element | null {
   const busy = useSignal(false);
+  const redriving = useSignal(false);
   if (!hasScope("steer")) return null;
   async function toggle(): Promise<void> {
     busy.value = true;
@@ -104,6 +108,10 @@ function Actions({ job, onDone }: { job: Job; onDone: () => void }): JSX.Element
       <button class="button" type="button" disabled={busy.value} onClick={() => void toggle()}>
         {job.active ? "Pause job" : "Resume job"}
       </button>
+      <button class="button" type="button" onClick={() => (redriving.value = true)}>
+        Redrive failed…
+      </button>
+      <Redrive about={{ job_id: job.id }} open={redriving.value} onClose={() => (redriving.value = false)} />
     </>
   );
 }

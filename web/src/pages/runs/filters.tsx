@@ -12,7 +12,7 @@ import { RANGES, utc } from "../../run/time_range";
 import { SOURCE_LABELS } from "../../ui/parts";
 
 const STATUSES = ["success", "failure", "timeout", "abandoned", "skipped", "cancelled"];
-const SOURCES = ["baseline-interval", "baseline-cron", "baseline-once", "ai-interval", "ai-oneshot", "clamped-min", "clamped-max", "paused", "first", "manual", "resume", "retry", "quota", "heartbeat"];
+const SOURCES = ["baseline-interval", "baseline-cron", "baseline-once", "ai-interval", "ai-oneshot", "clamped-min", "clamped-max", "paused", "first", "manual", "resume", "retry", "quota", "heartbeat", "rerun", "backfill"];
 const TYPING_MS = 300;
 
 /** The filter that an address holds. */

@@ -1,18 +1,25 @@
-/** All closed runs, by status, job, endpoint, source and time. */
+/** All runs: in flight with their age, and closed ones by status, job, endpoint, source and time. */
 
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { counted } from "../../lib/format";
+import { hasScope } from "../../lib/api";
 import { query } from "../../lib/router";
 import { RunDrawer } from "../../run/drawer";
+import { Redrive } from "../../run/redrive";
 import { useRuns } from "../../run/run_list";
 import { RunTable } from "../../run/table";
 import { Card, Empty, Loading, ProblemNotice } from "../../ui/parts";
 import { Filters, readFilter } from "./filters";
+import { InFlight } from "./in_flight";
 
 export default function RunsPage(): JSX.Element {
+  const filter = readFilter(query.value);
+  const about = { job_id: filter.job_id, endpoint_id: filter.endpoint_id };
   return (
     <div class="stack">
       <Filters />
+      <InFlight {...about} />
       <ClosedRuns />
       <RunDrawer />
     </div>
@@ -21,13 +28,25 @@ export default function RunsPage(): JSX.Element {
 
 function ClosedRuns(): JSX.Element {
   const filter = readFilter(query.value);
+  const redriving = useSignal(false);
   const list = useRuns(filter);
   const items = list.items.value;
   const problem = list.problem.value;
+  const narrowed = filter.endpoint_id !== undefined || filter.job_id !== undefined;
+  const redrive = hasScope("steer") && narrowed && (
+    <button class="button" type="button" onClick={() => (redriving.value = true)}>
+      Redrive failed…
+    </button>
+  );
   return (
     <Card
       title="Completed"
-      aside={<span role="status">{items && `${counted(items.length, "run")} shown, newest first`}</span>}
+      aside={
+        <span class="row">
+          <span role="status">{items && `${counted(items.length, "run")} shown, newest first`}</span>
+          {redrive}
+        </span>
+      }
     >
       <div class="stack tight">
         {problem && <ProblemNotice problem={problem} retry={() => void list.refresh()} />}
@@ -42,6 +61,7 @@ function ClosedRuns(): JSX.Element {
           </div>
         )}
       </div>
+      <Redrive about={{ endpoint_id: filter.endpoint_id, job_id: filter.job_id }} open={redriving.value} onClose={() => (redriving.value = false)} />
     </Card>
   );
 }
