@@ -42,6 +42,8 @@ TABLES = (
     "sessions",
     "replies",
     "rates",
+    "run_limits",
+    "limit_starts",
     "analyses",
     "looks",
     "notes",

@@ -29,6 +29,8 @@ from cadenza.testing.contracts.catalog.history import HistoryContract
 from cadenza.testing.contracts.monitoring.slo_alerts import SloAlertContract
 from cadenza.testing.contracts.scheduling.bounded_claims import BoundedClaimContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
+from cadenza.testing.contracts.scheduling.held_back import HeldBackContract, PriorityContract
+from cadenza.testing.contracts.scheduling.limits import LimitChangeContract, LimitContract
 from cadenza.testing.contracts.scheduling.settle import SettleContract
 from cadenza.testing.contracts.scheduling.start import StartContract
 from cadenza.testing.contracts.scheduling.steering import SteeringContract
@@ -63,17 +65,25 @@ class TestStoreThatLacksEverything(UnderProfile, StoreContract):
     profile = DISTRIBUTED
 
 
-class TestStoreWithoutRowPlaces(UnderProfile, ClaimContract, StartContract, SettleContract):
+class TestStoreWithoutRowPlaces(
+    UnderProfile, ClaimContract, StartContract, SettleContract, LimitContract, HeldBackContract
+):
     profile = POSTGRESQL.without("row_places")
 
 
 class TestStoreWithoutSkipLockedInCtes(
-    UnderProfile, ClaimContract, BoundedClaimContract, SuspectContract, SloAlertContract
+    UnderProfile,
+    ClaimContract,
+    BoundedClaimContract,
+    SuspectContract,
+    SloAlertContract,
+    LimitContract,
+    PriorityContract,
 ):
     profile = POSTGRESQL.without("skip_locked_in_ctes")
 
 
-class TestStoreWithoutAdvisoryLocks(UnderProfile, CatalogContract):
+class TestStoreWithoutAdvisoryLocks(UnderProfile, CatalogContract, LimitChangeContract):
     profile = POSTGRESQL.without("advisory_locks")
 
 

@@ -127,3 +127,15 @@ def _is_json(value: Any, depth: int) -> bool:
     if isinstance(value, list):
         return depth > 0 and all(_is_json(part, depth - 1) for part in value)
     return value is None or isinstance(value, str)
+
+
+LONGEST_METADATA = 16_384
+DEEPEST_METADATA = 8
+
+
+def check_metadata(metadata: Any) -> None:
+    """InvalidRequest, unless it is a JSON object of bounded size and depth."""
+    if not isinstance(metadata, dict):
+        raise InvalidRequest("metadata must be a JSON object.", "metadata")
+    if (size := json_size("metadata", metadata, deepest=DEEPEST_METADATA)) > LONGEST_METADATA:
+        raise InvalidRequest(f"metadata has {size:,} bytes; the maximum is {LONGEST_METADATA:,}.", "metadata")

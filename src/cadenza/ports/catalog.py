@@ -1,8 +1,10 @@
-"""Jobs and endpoints of a tenant: listing, and changes of many in one commit."""
+"""Jobs, endpoints and limits of a tenant: listing, and changes of many in one commit."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from cadenza.domain.access.run_limit import LimitKind, LimitUse, RunLimit
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
@@ -136,4 +138,31 @@ class Catalog(JobStore, Protocol):
         Endpoints become active and inactive with their jobs. If a next run moved, sleeping
         workers are woken.
         """
+        ...
+
+
+class LimitStore(Protocol):
+    """Limits of runs, and how much of each is in use.
+
+    An endpoint is stored with the limits that it is under: from the commit that adds, changes or deletes a
+    limit or the endpoint. Workers are woken for a changed limit.
+    """
+
+    async def put_limit(self, limit: RunLimit) -> RunLimit | None:
+        """Add a limit or change its numbers; the limit as it was, None if there was none.
+
+        LimitReached if the tenant has as many limits as it may have.
+        """
+        ...
+
+    async def delete_limit(self, tenant_id: str, kind: LimitKind, name: str) -> RunLimit:
+        """Delete a limit and return it; NotFound if the tenant has no such limit."""
+        ...
+
+    async def limits(self, tenant_id: str) -> list[RunLimit]:
+        """A tenant's limits, by kind and name."""
+        ...
+
+    async def uses(self, tenant_id: str, now: datetime) -> list[LimitUse]:
+        """The same with what is in flight, what began within the last minute, and what is due."""
         ...

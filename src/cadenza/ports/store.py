@@ -16,7 +16,7 @@ from cadenza.ports.access import (
 )
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
 from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ConditionStore
-from cadenza.ports.catalog import Catalog
+from cadenza.ports.catalog import Catalog, LimitStore
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
 from cadenza.ports.planning import AnalysisStore, RuleStore
@@ -54,6 +54,7 @@ class Store:
     sessions: SessionStore
     idempotency: IdempotencyStore
     rates: RateStore
+    limits: LimitStore
     audit: AuditStore
 
     statistics: StatisticsStore

@@ -1,5 +1,6 @@
 """Rules that all stores share: filters, endpoints and their jobs, refusals and outcomes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -7,6 +8,7 @@ from itertools import chain, islice, zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from cadenza.domain.access.places import ClaimShares
+from cadenza.domain.access.run_limit import MOST_LIMITS, LimitKind, LimitUse, RunLimit, StartedRuns
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
@@ -142,6 +144,36 @@ def already_exists(kind: str, id_: str) -> Conflict:
 def too_many_rules(most: int) -> LimitReached:
     """The job has as many rules as it may have."""
     return LimitReached(f"A job may have at most {most} rules: delete one.")
+
+
+def no_limit(kind: LimitKind, name: str) -> NotFound:
+    """There is no such limit, or it belongs to another tenant."""
+    return NotFound(f"There is no limit for the {kind} {name}.")
+
+
+def too_many_limits() -> LimitReached:
+    """The tenant has as many limits as it may have."""
+    return LimitReached(f"A tenant may have at most {MOST_LIMITS} limits: delete one.")
+
+
+def summed_uses(
+    limits: Iterable[RunLimit],
+    *,
+    in_flight: Iterable[tuple[Sequence[str], int]],
+    waiting: Iterable[tuple[Sequence[str], int, datetime]],
+    started: Mapping[str, Sequence[StartedRuns]],
+) -> list[LimitUse]:
+    """How much of each limit is in use, from counts of endpoints that are under several limits."""
+    runs, waits, since = Counter[str](), Counter[str](), dict[str, datetime]()
+    for keys, count in in_flight:
+        runs.update(dict.fromkeys(keys, count))
+    for keys, count, soonest in waiting:
+        waits.update(dict.fromkeys(keys, count))
+        since |= {key: min(soonest, since.get(key, soonest)) for key in keys}
+    return [
+        LimitUse(one, runs[one.key], tuple(started.get(one.key, ())), waits[one.key], since.get(one.key))
+        for one in limits
+    ]
 
 
 Answer = TypeVar("Answer")

@@ -22,7 +22,7 @@ from cadenza.domain.scheduling.run import (
     SkippedSlot,
 )
 from cadenza.domain.scheduling.steer import ChangedEndpoint, replan, without_one_shot_of, without_stale_hints
-from cadenza.domain.scheduling.target import CALLABLE, requirement
+from cadenza.domain.scheduling.target import CALLABLE, HeartbeatTarget, requirement
 
 
 def sweep_at(endpoint: Endpoint) -> datetime | None:
@@ -85,6 +85,9 @@ TRIAL_WORDS = {
 }
 
 
+TRIALS = frozenset(Trial)
+
+
 def is_suspect(endpoint: Endpoint) -> bool:
     """Was it in flight when a process died, and has not ended since?"""
     return endpoint.abandoned_count > 0
@@ -99,15 +102,47 @@ def trial_of(endpoint: Endpoint) -> Trial:
     return Trial.FEW
 
 
+LIMITED = "limited:"
+"""Before the requirement of what is claimed in the order of priorities, within limits."""
+
+
+def is_in_order(endpoint: Endpoint) -> bool:
+    """Is it claimed in the order of priorities, within limits? The others take a shorter way."""
+    return bool(endpoint.limited_by or endpoint.priority) and not isinstance(endpoint.target, HeartbeatTarget)
+
+
 def requirement_of(endpoint: Endpoint) -> str:
-    """What a worker must have to run an endpoint: what its target requires and, for a suspect, a trial."""
+    """What a worker must have to run an endpoint.
+
+    It is what its target requires, behind `limited:` where limits or a priority count, and for a suspect
+    behind its trial.
+    """
     required = requirement(endpoint.target)
+    if is_in_order(endpoint):
+        required = f"{LIMITED}{required}"
     return f"{trial_of(endpoint)}:{required}" if endpoint.abandoned_count else required
 
 
 def tried_requirements(required: Iterable[str], *trials: Trial) -> list[str]:
     """The requirements of suspects that are tried so, given those of their targets."""
     return [f"{trial}:{one}" for trial in trials for one in required]
+
+
+def limited_requirements(required: Iterable[str]) -> list[str]:
+    """The requirements of endpoints that are claimed within limits, given those of their targets."""
+    return [f"{LIMITED}{one}" for one in required]
+
+
+def all_requirements(required: Iterable[str]) -> list[str]:
+    """Every requirement that endpoints with such targets may have: within limits or not, suspect or not."""
+    untried = [*(plain := list(required)), *limited_requirements(plain)]
+    return [*untried, *tried_requirements(untried, *Trial)]
+
+
+def is_limited(required: str) -> bool:
+    """Is it the requirement of endpoints that are claimed within limits?"""
+    trial, _, rest = required.partition(":")
+    return (rest if trial in TRIALS else required).startswith(LIMITED)
 
 
 def function_of(required: str) -> str | None:

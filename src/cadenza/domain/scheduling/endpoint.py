@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.json_values import Json, json_size
+from cadenza.domain.json_values import Json, check_metadata
 from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
@@ -35,11 +35,9 @@ from cadenza.domain.scheduling.target import (
     Target,
     check_heartbeat,
 )
-from cadenza.domain.validation import check_count, check_labels, convert_to_utc
+from cadenza.domain.validation import check_count, check_id, check_labels, convert_to_utc
 
 DEFAULT_INTERVAL_MS = 60_000
-LONGEST_METADATA = 16_384
-DEEPEST_METADATA = 8
 NO_GUARD = Guard()
 PARTS: tuple[tuple[str, Any], ...] = (
     ("id", str),
@@ -56,6 +54,7 @@ PARTS: tuple[tuple[str, Any], ...] = (
 )
 COUNTS = ("failure_count", "abandoned_count", "abandoned_alone_count", "missed_slots")
 MOST = 2**31 - 1
+HIGHEST_PRIORITY = 100
 MOMENTS = ("created_at", "paused_until", "last_run_at", "next_run_at", "skipped_at", "quota_opens_at")
 
 
@@ -104,6 +103,10 @@ class Endpoint:
     parent_id: str | None = None
     """The endpoint that it depends on: while that is down, nobody is alerted of this one."""
     created_at: datetime | None = None
+    limit_key: str | None = None
+    """Endpoints with the same key share the limit of this key, if there is one."""
+    priority: int = 0
+    """Among endpoints of its tenant that are due and wait, the higher goes first."""
 
     hint_mode: HintMode = HintMode.OVERRIDE
     interval_hint: IntervalHint | None = None
@@ -116,6 +119,8 @@ class Endpoint:
     archived: bool = False
     job_active: bool = True
     """Whether its job runs; kept by the store beside the endpoint, so that one row tells what is due."""
+    limited_by: tuple[str, ...] = ()
+    """The keys of the limits that it is under, such as `job:shop`; kept by the store like `job_active`."""
 
     last_run_at: datetime | None = None
     skipped_at: datetime | None = None
@@ -154,6 +159,9 @@ class Endpoint:
                 raise InvalidRequest(f"{part} is not of its kind.", part)
         for count in COUNTS:
             check_count(count, getattr(self, count), least=0, most=MOST)
+        check_count("priority", self.priority, least=-HIGHEST_PRIORITY, most=HIGHEST_PRIORITY)
+        if self.limit_key is not None:
+            check_id("limit_key", self.limit_key)
         object.__setattr__(self, "labels", check_labels(self.labels))
         convert_to_utc(self, *MOMENTS)
 
@@ -289,11 +297,3 @@ def why_job_stays(
     if outranked is None and kind is HintKind.PAUSE and rank_of(origin) <= Rank.LLM:
         return "a model pauses no job, only its endpoints and for a while"
     return outranked
-
-
-def check_metadata(metadata: Any) -> None:
-    """InvalidRequest, unless it is a JSON object of bounded size and depth."""
-    if not isinstance(metadata, dict):
-        raise InvalidRequest("metadata must be a JSON object.", "metadata")
-    if (size := json_size("metadata", metadata, deepest=DEEPEST_METADATA)) > LONGEST_METADATA:
-        raise InvalidRequest(f"metadata has {size:,} bytes; the maximum is {LONGEST_METADATA:,}.", "metadata")

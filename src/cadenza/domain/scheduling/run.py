@@ -10,6 +10,7 @@ from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.plan import RunKind, Source, kind_of
 from cadenza.domain.validation import iso, milliseconds
+from cadenza.domain.wording import span_in_words
 
 ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
 RERUN, BACKFILL = Source.RERUN, Source.BACKFILL  # Python 3.11 is slow to find members.
@@ -80,6 +81,8 @@ class Claim(NamedTuple):
     """Where its store found the endpoint, so that it need not search again; 0 if it does not say."""
     delay: timedelta = timedelta(0)
     """How long its worker waits beyond its moment, so that endpoints do not start together."""
+    held_back_by: str | None = None
+    """The limit that made it late, such as `host:api.example.com`."""
 
     @property
     def key(self) -> EndpointKey:
@@ -90,6 +93,14 @@ class Claim(NamedTuple):
     def planned_at(self) -> datetime:
         """When it is to start; lateness counts from here."""
         return self.due_at + self.delay
+
+    def why_late(self, late: timedelta) -> str | None:
+        """Why it started so late, where a limit is the reason."""
+        if self.held_back_by is None:
+            return None
+        limit = self.held_back_by.replace(":", " ", 1)
+        whole = timedelta(seconds=round(late.total_seconds()))
+        return f"held back for {span_in_words(whole)} by the limit for {limit}"
 
     @property
     def is_requested(self) -> bool:
@@ -191,7 +202,7 @@ def closed_run(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
         coalesced,
         verdict,
         outcome.error,
-        outcome.reason,
+        outcome.reason or (claim.held_back_by and claim.why_late(late)),
         outcome.response,
         outcome.traceback,
     )

@@ -246,6 +246,8 @@ DEFINITION_FIELDS = (
     "planning",
     "severity",
     "parent_id",
+    "limit_key",
+    "priority",
 )
 """The fields that an owner writes; the others are its state."""
 CADENCE_FIELDS = ("baseline", "guard", "policy", "hint_mode")

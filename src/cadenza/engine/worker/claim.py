@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from cadenza.domain.access.places import ClaimShares
-from cadenza.domain.scheduling.abandon import Trial, tried_requirements
+from cadenza.domain.scheduling.abandon import Trial, limited_requirements, tried_requirements
 from cadenza.domain.scheduling.due import AT_ONCE
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import milliseconds
@@ -58,9 +58,31 @@ class Claimer:
         due = await self._store.next_due(required, without=full) if required else None
         return due is not None and due <= self._clock.now()
 
+    def shares_of(self, free: int) -> ClaimShares:
+        """How much may be claimed for so many free places."""
+        return self._places.shares_of(free)
+
+    async def claim_in_order(self, limits: ClaimShares) -> list[Claim]:
+        """Lease what is due under limits or with a priority."""
+        return await self._claim(limits, AT_ONCE, limited_requirements(self._can_run() or ()))
+
+    async def next_in_order(self) -> datetime | None:
+        """When something under limits or with a priority is due; None for a worker that claims everything."""
+        required = limited_requirements(self._can_run() or ())
+        full = self._places.full_tenants() if required else ()
+        return await self._store.next_due(required, without=full) if required else None
+
+    async def claim_all(self, limit: int) -> list[Claim]:
+        """Lease whatever is due, under limits or not."""
+        can_run = self._can_run()
+        if can_run is not None:
+            can_run = [*can_run, *limited_requirements(can_run)]
+        return await self._claim(ClaimShares(limit), self._ahead, can_run)
+
     def _tried(self, trials: Iterable[Trial]) -> list[str]:
         """The requirements of suspects; none for a worker that claims everything, and suspects with it."""
-        return tried_requirements(self._can_run() or (), *trials)
+        required = list(self._can_run() or ())
+        return tried_requirements([*required, *limited_requirements(required)], *trials)
 
     async def _claim(
         self, limits: ClaimShares, within: timedelta, can_run: Collection[str] | None

@@ -108,8 +108,7 @@ class Executor:
         if answer.opens_at is not None and answer.opens_at > now:
             outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
         elif misfired(claim, now):
-            late = (now - claim.planned_at) // milliseconds(1)
-            outcome = Outcome(RunStatus.SKIPPED, reason=f"{late} ms late, beyond its grace")
+            outcome = Outcome(RunStatus.SKIPPED, reason=_why_skipped(claim, now))
         else:
             outcome = await self._dispatch(_with_timeout(claim, self._max_timeout_ms), now, task)
         return Completion(claim, outcome, self._clock.now())
@@ -146,6 +145,13 @@ def _with_timeout(claim: Claim, longest_ms: int | None) -> Claim:
     policy = claim.endpoint.policy
     cut = cut_timeout(policy, longest_ms)
     return claim if cut is policy else claim._replace(endpoint=evolve(claim.endpoint, policy=cut))
+
+
+def _why_skipped(claim: Claim, now: datetime) -> str:
+    late = now - claim.planned_at
+    reason = f"{late // milliseconds(1)} ms late, beyond its grace"
+    why = claim.why_late(late)
+    return reason if why is None else f"{reason}: {why}"
 
 
 def _too_late(claim: Claim) -> Outcome:

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 from cadenza.domain.access.places import ClaimShares
+from cadenza.domain.scheduling.abandon import is_in_order
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, GracePeriod, all_of, first_of
+from cadenza.engine.claims_in_order import ClaimsInOrder
 from cadenza.engine.worker.claim import Claimer, ClaimTimer
 from cadenza.engine.worker.clock_check import ClockCheck, ClockStepWatch, watched_clock
 from cadenza.engine.worker.events import ClaimPass, WorkerEvents
@@ -107,15 +110,17 @@ class WorkerLoop:
         self._leases = LeaseRenewer(held=held, store=store, clock=clock, log=log, lease_ms=settings.lease_ms)
         self._cancel_watch = CancelWatch(held=held, store=store, clock=clock, log=log)
         self._wake, self._timer_changed, self._stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._suspects = SuspectTrials(
-            claimer=self._claimer,
-            starter=self._starter,
-            held=held,
-            clock=clock,
-            stopped=self._stopped,
-            on_capacity=self._check_timer,
-            settings=settings,
-        )
+        beside: dict[str, Any] = {
+            "claimer": self._claimer,
+            "starter": self._starter,
+            "held": held,
+            "clock": clock,
+            "stopped": self._stopped,
+            "on_capacity": self._check_timer,
+            "settings": settings,
+        }
+        self._suspects = SuspectTrials(**beside)
+        self._in_order = ClaimsInOrder(**beside, may_claim=self._clock_is_trusted)
         self._grace = GracePeriod(clock, settings.grace_ms)
         self._alive_at = clock.now()
 
@@ -158,7 +163,7 @@ class WorkerLoop:
         """
         began = self._clock.now()
         try:
-            claims = await self._claimer.claim(ClaimShares(self._places.limit))
+            claims = await self._claimer.claim_all(self._places.limit)
             await self._starter.take(claims)
             while (moment := self._held.next_start()) is not None:
                 await self._held.tasks.all_begun()  # What was launched begins before time moves on.
@@ -174,13 +179,13 @@ class WorkerLoop:
     async def _claim_and_start(self) -> None:
         """Claim and start until stopped; then release what waits, and let the rest finish and be settled.
 
-        A call that has not returned when the grace is over is cut off, and what it
-        holds is left to the sweeper.
+        A call that has not returned when the grace is over is cut off; the sweeper sees to what it holds.
         """
         passes = (
             self._repeat("claim", self._claim_pass),
             self._repeat("start", self._starter.start_pass),
             self._repeat("suspects", self._suspects.trial_pass),
+            self._repeat("in order", self._in_order.claim_pass),
         )
         if not await all_of(
             *passes, until=self._grace.over(self._stopped), cancel_timeout=self._grace.cancel_timeout
@@ -258,14 +263,19 @@ class WorkerLoop:
 
     def _places_kept(self) -> int:
         """Places that nothing is claimed for: all of them while the clock cannot be trusted."""
-        if self._clock_check is not None and not self._clock_check.trusted:
+        if not self._clock_is_trusted():
             return self._settings.concurrency
-        return self._suspects.places_kept
+        return self._suspects.places_kept + self._in_order.places_kept
+
+    def _clock_is_trusted(self) -> bool:
+        return self._clock_check is None or self._clock_check.trusted
 
     def _on_settled(self, settled: Sequence[SettledRun]) -> None:
         if not self._timer.is_due:
             moments = (claimable_at(endpoint) for endpoint, *_ in settled)
             self._timer.note(min((moment for moment in moments if moment is not None), default=None))
+        if any(is_in_order(endpoint) for endpoint, *_ in settled):
+            self._in_order.note_ended()
         self._check_timer()
 
     def _check_timer(self) -> None:
@@ -274,6 +284,7 @@ class WorkerLoop:
             self._timer.note_now()
         self._timer_changed.set()
         self._suspects.look_again()
+        self._in_order.look_again()
 
     async def _listen(self, wakeup: Wakeup) -> None:
         attempts = Attempts("worker/listen", self._clock, self._log)
@@ -284,6 +295,7 @@ class WorkerLoop:
             self._starter.wake_all()
             self._suspects.note_change()
             self._cancel_watch.wake()
+            self._in_order.note_change()
 
     async def _abandon_held(self) -> None:
         """Stop what still runs, and leave its leases to the sweeper."""

@@ -88,6 +88,10 @@ class WorkerPlaces:
             return if_one_has_all
         return claim_shares(self._held_by_tenant(), free=free, most=most)
 
+    def shares_of(self, free: int) -> ClaimShares:
+        """How much may be claimed for so many free places, so that every claim can begin at once."""
+        return claim_shares(self._held_by_tenant(), free=free, most=self._claim_limit)
+
     def full_tenants(self, *, for_suspects: bool = False) -> frozenset[str]:
         """The tenants that may take no more; for suspects they may take a few beyond their share."""
         free = self.free + (few_places(self._concurrency) if for_suspects else 0)

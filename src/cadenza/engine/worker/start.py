@@ -185,13 +185,14 @@ def _cancelled(answer: Cancel, now: datetime) -> Completion:
 def jitter_of(claim: Claim, most_ms: int) -> timedelta:
     """The jitter of a claim: the same for an endpoint each time, and never negative.
 
-    1. What runs once, a one-shot, a retry and a run that was asked for start at their moment.
+    1. What runs once, a one-shot, a retry, a run that was asked for and what holds the place of a limit start
+       at their moment.
     2. Cron lines are always spread, and so is what waits for a quota.
     3. The others have an offset in their plan (`spread`), and get another where they fall into step all
        the same: at the end of a pause that began during a run, and after downtime.
     """
     endpoint, source, at = claim.endpoint, claim.source, claim.due_at
-    if most_ms <= 0 or claim.attempt > 1 or keeps_its_moment(endpoint, at):
+    if most_ms <= 0 or claim.attempt > 1 or endpoint.limited_by or keeps_its_moment(endpoint, at):
         return NO_DELAY
     late = source in PACED and claim.claimed_at - at > DOWNTIME
     if late or source in ALWAYS or _is_end_of_pause(claim):

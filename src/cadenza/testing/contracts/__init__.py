@@ -37,7 +37,9 @@ from cadenza.testing.contracts.scheduling.bounded_claims import BoundedClaimCont
 from cadenza.testing.contracts.scheduling.cancelled_runs import CancelledRunContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
 from cadenza.testing.contracts.scheduling.functions import FunctionContract
+from cadenza.testing.contracts.scheduling.held_back import HeldBackContract, PriorityContract
 from cadenza.testing.contracts.scheduling.leases import LeaseContract
+from cadenza.testing.contracts.scheduling.limits import LimitChangeContract, LimitContract
 from cadenza.testing.contracts.scheduling.requested_runs import RequestedRunContract
 from cadenza.testing.contracts.scheduling.settle import SettleContract
 from cadenza.testing.contracts.scheduling.slots import SlotContract
@@ -67,6 +69,10 @@ class StoreContract(
     HeartbeatContract,
     LeaseContract,
     SuspectContract,
+    LimitContract,
+    LimitChangeContract,
+    HeldBackContract,
+    PriorityContract,
     StartContract,
     SettleContract,
     SlotContract,

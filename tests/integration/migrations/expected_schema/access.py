@@ -158,3 +158,27 @@ audit = Table(
     Index("audit_by_subject", "tenant_id", "subject_kind", "subject_id", "at", "id"),
     Index("audit_by_age", "at"),
 )
+
+LIMIT = ("tenant_id", "kind", "name")
+run_limits = Table(
+    "run_limits",
+    metadata,
+    *(Column(name, Key, nullable=False) for name in LIMIT),
+    Column("max_in_flight", Integer),
+    Column("max_per_minute", Integer),
+    Column("created_at", Moment),
+    Column("held_since", Moment),
+    PrimaryKeyConstraint(*LIMIT),
+)
+"""Limits of runs for a host, a job or a key."""
+
+limit_starts = Table(
+    "limit_starts",
+    metadata,
+    *(Column(name, Key, nullable=False) for name in (*LIMIT, "id")),
+    Column("at", Moment, nullable=False),
+    Column("runs", Integer, nullable=False),
+    PrimaryKeyConstraint(*LIMIT, "id"),
+    ForeignKeyConstraint(LIMIT, [f"run_limits.{column}" for column in LIMIT], ondelete="CASCADE"),
+)
+"""How many runs a claim began under a limit of a minute."""

@@ -106,6 +106,8 @@ endpoint_states = Table(
     Column("one_shot_origin", Text),
     Column("pause_origin", Text),
     Column("abandoned_alone_count", Integer),
+    Column("limited_by", Key),
+    Column("priority", Integer, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("tenant_id", "endpoint_id"),
     postgresql_with={"fillfactor": "70", "autovacuum_vacuum_scale_factor": "0.02"},
 )
@@ -153,6 +155,25 @@ Index(
     endpoint_states.c.endpoint_id,
     sqlite_where=text("failure_count > 0"),
     postgresql_where=text("failure_count > 0"),
+)
+
+Index(
+    "endpoint_states_in_order",
+    endpoint_states.c.requirement,
+    endpoint_states.c.tenant_id,
+    endpoint_states.c.limited_by,
+    endpoint_states.c.priority,
+    endpoint_states.c.claimable_at,
+    endpoint_states.c.rank,
+    sqlite_where=text("claimable_at IS NOT NULL AND limited_by IS NOT NULL"),
+    postgresql_where=text("claimable_at IS NOT NULL AND limited_by IS NOT NULL"),
+)
+Index(
+    "endpoint_states_limited_in_flight",
+    endpoint_states.c.tenant_id,
+    endpoint_states.c.limited_by,
+    sqlite_where=text("lease_token IS NOT NULL AND limited_by > ''"),
+    postgresql_where=text("lease_token IS NOT NULL AND limited_by > ''"),
 )
 
 functions = Table(

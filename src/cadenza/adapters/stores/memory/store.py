@@ -8,6 +8,7 @@ from cadenza.adapters.stores.memory.access.keys_tenants import (
     MemorySessions,
     MemoryTenants,
 )
+from cadenza.adapters.stores.memory.access.limits import MemoryLimits
 from cadenza.adapters.stores.memory.agents.conversations import MemoryConversations, MemoryDeliveries
 from cadenza.adapters.stores.memory.agents.users_agents import MemoryAgents, MemorySchedules, MemoryUsers
 from cadenza.adapters.stores.memory.daily.users import MemoryDaily
@@ -52,6 +53,7 @@ class MemoryStore(Store):
             sessions=MemorySessions(tables),
             idempotency=MemoryReplies(tables),
             rates=MemoryRates(tables),
+            limits=MemoryLimits(tables),
             audit=MemoryAudit(tables),
             statistics=MemoryStatistics(tables),
             slos=MemorySlos(tables),

@@ -12,6 +12,7 @@ from cadenza.adapters.stores.common import not_found, owners_of_prompts, wakes, 
 from cadenza.adapters.stores.memory.scheduling.due_index import DueByShare, DueIndex
 from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
 from cadenza.domain.access.audit import AuditRecord
+from cadenza.domain.access.run_limit import RunLimit, StartedRuns, limit_keys
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery
@@ -27,7 +28,7 @@ from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.abandon import is_suspect, sweep_at
 from cadenza.domain.scheduling.due import claimable_at
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.run import ProcessDeath, Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 from cadenza.ports.access import IdempotentReply, Session, StoredKey
@@ -95,6 +96,11 @@ class MemoryTables:
         default_factory=partial(defaultdict, list)
     )
     """Signals with the slot that took them; None for those that wait."""
+    limits: dict[tuple[str, str], RunLimit] = field(default_factory=dict)
+    """By the tenant and the key of the limit."""
+    limit_starts: dict[tuple[str, str], list[StartedRuns]] = field(default_factory=partial(defaultdict, list))
+    limited_in_flight: dict[EndpointKey, tuple[str, ...]] = field(default_factory=dict)
+    """Endpoints that hold a place of limits, with the keys of these."""
     runs: dict[EndpointKey, dict[str, Run]] = field(default_factory=partial(defaultdict, dict))
     hints: dict[EndpointKey, list[HintRecord]] = field(default_factory=partial(defaultdict, list))
     jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
@@ -161,13 +167,13 @@ class MemoryTables:
         """Write a new endpoint, active if its job is, and wake the workers."""
         self.check_owners([endpoint])
         self.ranks[endpoint.key] = len(self.ranks)
-        self.put_endpoint(with_job_active(endpoint, self._job_of(endpoint)))
+        self.put_endpoint(self.under_limits(with_job_active(endpoint, self._job_of(endpoint))))
         self.wakeups.notify([endpoint.tenant_id])
 
     def amend_endpoint(self, amended: ChangedEndpoint) -> ChangedEndpoint:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
         self.check_owners([amended.endpoint])
-        after = with_job_active(amended.endpoint, self._job_of(amended.endpoint))
+        after = self.under_limits(with_job_active(amended.endpoint, self._job_of(amended.endpoint)))
         moved = wakes(self.endpoints[after.key], after)
         self.put_endpoint(after, amended.skipped)
         if amended.closed is not None:
@@ -177,6 +183,13 @@ class MemoryTables:
         if moved:
             self.wakeups.notify([after.tenant_id])
         return amended._replace(endpoint=after)
+
+    def under_limits(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint under those limits that are about it."""
+        if not (self.limits or endpoint.limited_by):
+            return endpoint
+        keys = tuple(key for key in limit_keys(endpoint) if (endpoint.tenant_id, key) in self.limits)
+        return endpoint if keys == endpoint.limited_by else evolve(endpoint, limited_by=keys)
 
     def check_owners(self, endpoints: Iterable[Endpoint]) -> None:
         """NotFound, unless the users and agents of prompts exist."""
@@ -191,6 +204,10 @@ class MemoryTables:
         self.endpoints[key] = endpoint
         self.due.put(endpoint, claimable_at(endpoint), self.ranks[key])
         self.sweeps.put(key, sweep_at(endpoint), self.ranks[key])
+        if endpoint.limited_by and endpoint.lease:
+            self.limited_in_flight[key] = endpoint.limited_by
+        elif self.limited_in_flight:
+            self.limited_in_flight.pop(key, None)
         for slot in slots:
             self.put_run(skipped_run(endpoint, slot, self.ids.new()))
 

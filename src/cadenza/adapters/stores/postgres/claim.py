@@ -15,6 +15,7 @@ from cadenza.adapters.stores.postgres.claim_statements import (
     LOOKED_AT,
 )
 from cadenza.adapters.stores.postgres.engines.claim_by_key import claim_by_key
+from cadenza.adapters.stores.postgres.limited_claim import OrderOfClaim, claim_within_limits
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import (
@@ -28,6 +29,7 @@ from cadenza.adapters.stores.sql.rows import (
 from cadenza.adapters.stores.sql.scheduling.definition import LONGEST_REMEMBERED
 from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.scheduling.abandon import is_limited
 from cadenza.domain.scheduling.due import claim
 from cadenza.domain.scheduling.endpoint import Lease, restore_endpoint
 from cadenza.domain.scheduling.run import Claim
@@ -40,8 +42,8 @@ Claimed = tuple[str, str, int]
 DEFINITION = OWNER_COLUMNS.index("definition")
 MOST_DEFINITIONS = 32_768
 UNSTEERED = read_steering([None] * len(STEERING_COLUMNS), identity)
-CLAIMABLE = UNSTEERED | {"enabled": True, "archived": False, "job_active": True}
-"""What is claimed is enabled, and has nearly never a hint or a pause."""
+CLAIMABLE = UNSTEERED | {"enabled": True, "archived": False, "job_active": True, "limited_by": ()}
+"""What is claimed is enabled, and has nearly never a hint, a pause or a limit."""
 
 READ_OWNED = f"""
 SELECT {", ".join(f"e.{column}" for column in OWNER_COLUMNS)}, s.version
@@ -192,22 +194,35 @@ class PostgresClaimer:
 
     async def _claims(self, leased: Sequence["Leased"]) -> list[Claim]:
         try:
-            owned = await self._definitions.read([row[:3] for _, row in leased])
+            owned = await self._definitions.read([row[:3] for _, row, _ in leased])
         except Unavailable:
             self._unread += leased
             raise
         return [
-            batch.claim(row, fields)
-            for (batch, row), fields in zip(leased, owned, strict=True)
+            batch.claim(row, fields) if order is None else order.of(batch.claim(row, fields | order.fields))
+            for (batch, row, order), fields in zip(leased, owned, strict=True)
             if fields is not None
         ]
 
     async def _lease(self, wanted: ClaimRequest, limit: int) -> list["Leased"]:
         can_run = await requirements_of(self._pool, wanted.can_run)
+        if not any(map(is_limited, can_run)):
+            return await self._lease_plain(wanted, limit, can_run)
+        leased: list[Leased] = []
+        if limit > 0:
+            batch, limited = self._batch(wanted, limit), list(filter(is_limited, can_run))
+            leased = [Leased(batch, *one) for one in await claim_within_limits(self._pool, batch, limited)]
+        plain = [one for one in can_run if not is_limited(one)]
+        return leased + (await self._lease_plain(wanted, limit - len(leased), plain) if plain else [])
+
+    def _batch(self, wanted: ClaimRequest, limit: int) -> "LeaseBatch":
+        return LeaseBatch(self._ids.new(), [self._ids.new() for _ in range(limit)], wanted)
+
+    async def _lease_plain(self, wanted: ClaimRequest, limit: int, can_run: Sequence[str]) -> list["Leased"]:
         if limit < 1 or (self._idle and not await self._any_due(wanted.horizon, can_run)):
             return []
         last_requirement, last_tenant = self._last_served
-        batch = LeaseBatch(self._ids.new(), [self._ids.new() for _ in range(limit)], wanted)
+        batch = self._batch(wanted, limit)
         bounds = wanted.limits.bounds
         rows: Sequence[Row] = await self._claim_rows(
             next(bound for bound in BOUNDS if limit <= bound),
@@ -276,3 +291,5 @@ class Leased(NamedTuple):
 
     batch: LeaseBatch
     row: Row
+    order: OrderOfClaim | None = None
+    """How it was claimed if limits or a priority counted."""

@@ -23,8 +23,9 @@ HELD_BY_ROW = {
     field: f"run_{field}" for field in ("slot", "due_at", "attempt", "source", "claimed_at", "started_at")
 }
 """The columns of a run that its endpoint's row holds; without a run id they mean nothing."""
-OUTCOME_COLUMNS = STATE_COLUMNS[:-3]
-"""What an outcome may change: all but whether the endpoint is enabled, archived and its job active."""
+OUTCOME_COLUMNS = STATE_COLUMNS[:-5]
+"""What an outcome may change: all but whether the endpoint is enabled, archived and its job active, its
+limits and its priority."""
 RUN_COLUMNS = (
     "id",
     "tenant_id",

@@ -8,6 +8,7 @@ TYPES = {
     **dict.fromkeys(("attempt", "coalesced", "failure_count", "abandoned_count", "missed_slots"), NUMBER),
     **dict.fromkeys(("abandoned_alone_count", "in_flight", "suspects"), NUMBER),
     **dict.fromkeys(("open_slot_attempts", "request_attempt", "shard", "due"), NUMBER),
+    **dict.fromkeys(("priority", "most", "runs"), NUMBER),
     **dict.fromkeys(("interval_hint_ms", "duration_ms", "late_ms", "version"), LARGE),
     **dict.fromkeys(("enabled", "archived", "job_active", "verdict", "starts", "late"), TRUTH),
     **dict.fromkeys(("response", "changes"), "json"),

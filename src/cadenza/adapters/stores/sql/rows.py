@@ -12,7 +12,7 @@ from cadenza.adapters.stores.sql.scheduling.requests import (
     read_requests,
     write_requests,
 )
-from cadenza.domain.scheduling.abandon import requirement_of, sweep_at
+from cadenza.domain.scheduling.abandon import is_in_order, requirement_of, sweep_at
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restore_endpoint
 from cadenza.domain.scheduling.hint import HintKind, IntervalHint, OneShotHint
@@ -70,6 +70,8 @@ STATE_COLUMNS = (
     "enabled",
     "archived",
     "job_active",
+    "limited_by",
+    "priority",
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
@@ -102,6 +104,8 @@ LISTED_RUN_COLUMNS = Run._fields[:-1]
 """What is selected to read many runs: all but the traceback, which is shown with one run alone."""
 NO_HINT = (None, None, None, None)
 FAILING = "s.failure_count > 0 AND NOT s.archived AND s.enabled AND s.job_active"
+SEPARATOR = "\n"
+"""Between the keys of limits."""
 LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
 """The states of endpoints that count towards a limit, as `Endpoint.live` says."""
 LEASE = len(OWNER_COLUMNS) + len(STATE_COLUMNS) - 3
@@ -151,6 +155,8 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
         endpoint.enabled,
         endpoint.archived,
         endpoint.job_active,
+        SEPARATOR.join(endpoint.limited_by) if is_in_order(endpoint) else None,
+        endpoint.priority,
     )
 
 
@@ -158,7 +164,7 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
     """The endpoint of a row selected as `ENDPOINT_COLUMNS`, or as the first of them that are an endpoint."""
     next_run_at, next_source, last_run_at = row[6:9]
     missed_slots, failure_count, abandoned_count = row[12:15]
-    enabled, archived, job_active, token, until, run_id = row[33:39]
+    enabled, archived, job_active, limited_by, _, token, until, run_id = row[33:41]
     steering = (*row[9:12], *row[15:31])
     return restore_endpoint(
         {
@@ -177,9 +183,15 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
             "enabled": bool(enabled),
             "archived": bool(archived),
             "job_active": bool(job_active),
+            "limited_by": read_limited_by(limited_by),
             "lease": None if token is None else Lease(token, run_id, read(until)),
         }
     )
+
+
+def read_limited_by(written: str | None) -> tuple[str, ...]:
+    """The keys of limits, from their column, which is empty where a priority alone counts."""
+    return tuple(written.split(SEPARATOR)) if written else ()
 
 
 def read_owner_columns(columns: Iterable[Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from cadenza.adapters.stores.sql.access.audit import SqlAudit
 from cadenza.adapters.stores.sql.access.idempotency import SqlRates, SqlReplies
+from cadenza.adapters.stores.sql.access.limits import SqlLimits
 from cadenza.adapters.stores.sql.access.sessions import SqlSessions
 from cadenza.adapters.stores.sql.access.tenants import SqlTenants
 from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
@@ -68,6 +69,7 @@ class SqlStore(Store):
             sessions=SqlSessions(database),
             idempotency=SqlReplies(database),
             rates=SqlRates(database),
+            limits=SqlLimits(database, tables),
             audit=SqlAudit(database),
             statistics=statistics,
             slos=SqlSlos(database),

@@ -1,18 +1,24 @@
 """Claiming what is due, inside the writer's transaction."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from operator import itemgetter
 from threading import Lock
 from typing import NamedTuple
 
 from cadenza.adapters.stores.common import Share, in_turns
+from cadenza.adapters.stores.sql.database import Dialect
 from cadenza.adapters.stores.sql.rows import from_micros, read_endpoint, to_micros
+from cadenza.adapters.stores.sql.scheduling.limited_claims import LimitedChoice, LimitedRequest
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.cycle_statements import read_many, write_many
+from cadenza.adapters.stores.sqlite.dialect import SqliteConnection
+from cadenza.adapters.stores.sqlite.one_commit import run_to_end
 from cadenza.adapters.stores.sqlite.settle import SettledClaim
 from cadenza.domain.access.places import ClaimShares
+from cadenza.domain.scheduling.abandon import is_limited
 from cadenza.domain.scheduling.due import claim
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
 from cadenza.domain.scheduling.run import Claim
@@ -53,6 +59,14 @@ class SettledEndpoints:
         return [one[1] if one is not None and one[0] == version else None for one, version in found]
 
 
+class LeaseTerms(NamedTuple):
+    """When something is claimed, until when its lease protects, and for whom."""
+
+    now: datetime
+    until: datetime
+    holder: str | None
+
+
 def requirements_of(connection: sqlite3.Connection, can_run: Collection[str] | None) -> Sequence[str]:
     """What can be run; if that is everything, what there is, found by jumping through the index."""
     if can_run is not None:
@@ -77,15 +91,52 @@ def next_due(
     return from_micros(min(moments, default=None))
 
 
+def claim_rows(
+    connection: sqlite3.Connection,
+    terms: LeaseTerms,
+    *,
+    horizon: datetime,
+    limits: ClaimShares,
+    can_run: Collection[str] | None,
+    settled: SettledEndpoints,
+    ids: Ids,
+) -> list[Claim]:
+    """Lease what is due: first what is claimed within limits, then the others."""
+    requirements = requirements_of(connection, can_run)
+    lease = partial(lease_rows, connection, terms=terms, settled=settled, ids=ids)
+    if not any(map(is_limited, requirements)):
+        return lease(due_rows(connection, horizon, limits, requirements))
+    limited, plain = [[one for one in requirements if is_limited(one) is wanted] for wanted in (True, False)]
+    request = LimitedRequest(limited, terms.now, limits)
+    claims: list[Claim] = (
+        run_to_end(_claim_limited(connection, request, lease).__await__()) if limits.limit else []
+    )
+    left = limits._replace(limit=limits.limit - len(claims))
+    return claims + (lease(due_rows(connection, horizon, left, plain)) if left.limit and plain else [])
+
+
+async def _claim_limited(
+    connection: sqlite3.Connection, request: LimitedRequest, lease: Callable[[list[DueRow]], list[Claim]]
+) -> list[Claim]:
+    choice = LimitedChoice(SqliteConnection(connection), Dialect.SQLITE, from_micros)
+    chosen = await choice.choose(request)
+    rows = [chosen.rows[one.key] for one in chosen.waiting]
+    claims = lease([(row[6], row[7], row[8], row[4], row[5]) for row in rows])
+    token = claims[0].token if claims else ""
+    await choice.record(chosen, {one.key for one in claims}, now=request.now, id_=token)
+    late = (chosen.held_back_by(one, request.now) for one in chosen.waiting)
+    return [one._replace(held_back_by=key) for one, key in zip(claims, late, strict=True)]
+
+
 def due_rows(
-    connection: sqlite3.Connection, horizon: datetime, limits: ClaimShares, can_run: Collection[str] | None
+    connection: sqlite3.Connection, horizon: datetime, limits: ClaimShares, requirements: Sequence[str]
 ) -> list[DueRow]:
     """What is due, soonest first.
 
     If it is more than the limit, every tenant gets its share of each requirement. If tenants have bounds,
     their backlogs are passed by: all is read tenant by tenant.
     """
-    until, requirements = to_micros(horizon) or 0, requirements_of(connection, can_run)
+    until = to_micros(horizon) or 0
     if limits.bounds:
         return _rows_of_shares(connection, _shares_due(connection, requirements, until), until, limits)
     rows: list[DueRow] = []
@@ -99,14 +150,6 @@ def due_rows(
             is_one = len(shares) == 1
             return rows[:limit] if is_one else _rows_of_shares(connection, shares, until, limits)
     return rows if in_order else sorted(rows, key=SOONEST)
-
-
-class LeaseTerms(NamedTuple):
-    """When something is claimed, until when its lease protects, and for whom."""
-
-    now: datetime
-    until: datetime
-    holder: str | None
 
 
 def lease_rows(

@@ -12,7 +12,7 @@ from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
-from cadenza.adapters.stores.sqlite.claim import LeaseTerms, SettledEndpoints, due_rows, lease_rows, next_due
+from cadenza.adapters.stores.sqlite.claim import LeaseTerms, SettledEndpoints, claim_rows, next_due
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.adapters.stores.sqlite.settle import (
@@ -73,9 +73,15 @@ class SqliteEndpoints(SqlEndpoints):
         holder: str | None = None,
     ) -> list[Claim]:
         def work(connection: sqlite3.Connection) -> list[Claim]:
-            rows = due_rows(connection, now + within, ClaimShares(limit, bounds), can_run)
-            terms = LeaseTerms(now, lease_until, holder)
-            return lease_rows(connection, rows, terms, settled=self._settled_endpoints, ids=self._ids)
+            return claim_rows(
+                connection,
+                LeaseTerms(now, lease_until, holder),
+                horizon=now + within,
+                limits=ClaimShares(limit, bounds),
+                can_run=can_run,
+                settled=self._settled_endpoints,
+                ids=self._ids,
+            )
 
         return await self._file.write(work)
 

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 from cadenza.adapters.stores.common import Share, in_turns
 from cadenza.domain.access.places import ClaimShares
-from cadenza.domain.scheduling.abandon import Trial, is_suspect, requirement_of, trial_of
+from cadenza.domain.scheduling.abandon import (
+    LIMITED,
+    Trial,
+    is_in_order,
+    is_limited,
+    is_suspect,
+    requirement_of,
+    trial_of,
+)
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import Target
 
@@ -49,8 +57,23 @@ class DueIndex:
             del self._current[entry[2]]
             yield entry
 
+    def until(self, moment: datetime) -> list[Entry]:
+        """What lies at or before a moment; it stays entered."""
+        found = list(self.take_until(moment))
+        for at, rank, key in found:
+            self.put(key, at, rank)
+        return found
+
     def _counts(self, entry: Entry) -> bool:
         return self._current.get(entry[2]) is entry
+
+
+class DueInOrder(NamedTuple):
+    """What a tenant has due within limits, and whether something else of it is due that has no priority."""
+
+    tenant_id: str
+    entries: list[Entry]
+    beside_plain: bool
 
 
 class _Place(NamedTuple):
@@ -58,6 +81,7 @@ class _Place(NamedTuple):
 
     target: Target
     trial: Trial | None
+    in_order: bool
     due: DueIndex
 
 
@@ -72,11 +96,12 @@ class DueByShare:
         """Enter an endpoint at a moment, or take it out; its requirement may have changed."""
         key, target = endpoint.key, endpoint.target
         trial = trial_of(endpoint) if is_suspect(endpoint) else None
-        place = self._places.get(key)
-        if place is None or place.target is not target or place.trial is not trial:
+        place, in_order = self._places.get(key), is_in_order(endpoint)
+        same = place is not None and place.target is target and place.trial is trial
+        if place is None or not same or place.in_order is not in_order:
             self.remove(key)
             index = self._indexes[requirement_of(endpoint), key.tenant_id]
-            place = self._places[key] = _Place(target, trial, index)
+            place = self._places[key] = _Place(target, trial, in_order, index)
         place.due.put(key, moment, rank)
 
     def remove(self, key: EndpointKey) -> None:
@@ -87,7 +112,9 @@ class DueByShare:
 
     def first(self, can_run: Collection[str] | None, without: Collection[str]) -> datetime | None:
         """The earliest moment entered for any of these requirements, by others than these tenants."""
-        moments = (index.first() for tenant_id, index in self._chosen(can_run) if tenant_id not in without)
+        moments = (
+            index.first() for (_, tenant_id), index in self._chosen(can_run) if tenant_id not in without
+        )
         return min((moment for moment in moments if moment is not None), default=None)
 
     def take_until(
@@ -96,15 +123,24 @@ class DueByShare:
         """Take out what lies at or before a moment, within the limits; soonest first."""
         shares = [
             Share(tenant_id, list(islice(index.take_until(moment), most)))
-            for tenant_id, index in self._chosen(can_run)
-            if (most := min(limits.limit, limits.bounds.get(tenant_id, limits.limit))) > 0
+            for (required, tenant_id), index in self._chosen(can_run)
+            if not is_limited(required)
+            and (most := min(limits.limit, limits.bounds.get(tenant_id, limits.limit))) > 0
         ]
         taken = sorted(in_turns(shares, limits, itemgetter(0, 1)))
         for left in {entry for share in shares for entry in share.due}.difference(taken):
             self._places[left[2]].due.put(left[2], *left[:2])
         return [key for _, _, key in taken]
 
-    def _chosen(self, can_run: Collection[str] | None) -> Iterator[tuple[str, DueIndex]]:
-        for (required, tenant_id), index in self._indexes.items():
-            if can_run is None or required in can_run:
-                yield tenant_id, index
+    def in_order_until(self, moment: datetime, can_run: Collection[str] | None) -> Iterator[DueInOrder]:
+        """What is claimed within limits and lies at or before a moment, by tenant; it stays entered."""
+        for (required, tenant_id), index in list(self._chosen(can_run)):
+            if is_limited(required):
+                plain = self._indexes.get((required.removeprefix(LIMITED), tenant_id))
+                soonest = plain.first() if plain is not None and required.startswith(LIMITED) else None
+                yield DueInOrder(tenant_id, index.until(moment), soonest is not None and soonest <= moment)
+
+    def _chosen(self, can_run: Collection[str] | None) -> Iterator[tuple[tuple[str, str], DueIndex]]:
+        for place, index in self._indexes.items():
+            if can_run is None or place[0] in can_run:
+                yield place, index

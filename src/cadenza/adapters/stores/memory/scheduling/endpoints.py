@@ -11,6 +11,7 @@ from cadenza.adapters.stores.common import (
     turns_of,
 )
 from cadenza.adapters.stores.memory.access.keys_tenants import charge_runs
+from cadenza.adapters.stores.memory.access.limits import take_within_limits
 from cadenza.adapters.stores.memory.agents.conversations import write_turn
 from cadenza.adapters.stores.memory.monitoring.slo_alerts import write_alert
 from cadenza.adapters.stores.memory.tables import MemoryTables
@@ -87,16 +88,22 @@ class MemoryEndpoints:
         holder: str | None = None,
     ) -> list[Claim]:
         with self._lock:
-            chosen = self._tables.due.take_until(now + within, can_run, ClaimShares(limit, bounds))
+            within_limits = take_within_limits(self._tables, now, can_run, ClaimShares(limit, bounds))
+            others = ClaimShares(limit - len(within_limits), bounds)
+            plain = dict.fromkeys(self._tables.due.take_until(now + within, can_run, others))
             token = self._tables.ids.new()
+            chosen = within_limits | plain
             if chosen:
                 self._tables.holders[token] = holder or token
-            return [
+            claims = [
                 self._lease(
                     self._tables.endpoints[key], Lease(token, self._tables.ids.new(), lease_until), now
                 )
                 for key in chosen
             ]
+            if not within_limits:
+                return claims
+            return [one._replace(held_back_by=chosen[one.key]) for one in claims]
 
     async def start(self, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
         with self._lock:

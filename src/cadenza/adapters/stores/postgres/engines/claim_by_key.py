@@ -24,12 +24,13 @@ SELECT s.tenant_id, s.endpoint_id FROM {KEYS} JOIN endpoint_states s ON {SAME} W
 ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s SKIP LOCKED
 """
 """Lock those that are still due and that nobody else has locked."""
-LEASE = f"""
+LEASE_AT = f"""
 UPDATE endpoint_states s SET {LEASED}
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS c (tenant_id, endpoint_id, place)
 WHERE {BY_KEY.same.format("c")}
-RETURNING s.tenant_id, s.endpoint_id, s.version, 0 AS row, {CLAIMED}
+RETURNING s.tenant_id, s.endpoint_id, s.version, {{}} AS row, {CLAIMED}
 """
+LEASE = LEASE_AT.format("0")
 ADD_LEASE = "INSERT INTO leases (token, until, holder) VALUES ($1, $2, $3)"
 NOTHING = (None,) * len(CLAIMED_COLUMNS)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.daily.rules import SHARDS
-from cadenza.domain.scheduling.abandon import Trial, tried_requirements
+from cadenza.domain.scheduling.abandon import all_requirements
 
 NEXT_MOMENT = f"""
 SELECT least(
@@ -52,7 +52,7 @@ class WorkOfProcess(NamedTuple):
 
 async def next_moment(pool: PostgresPool, work: WorkOfProcess) -> datetime | None:
     """The earliest moment at which the process has something to do; None if none is known."""
-    required = [*work.can_run, *tried_requirements(work.can_run, *Trial)]
+    required = all_requirements(work.can_run)
     rows = await pool.read(NEXT_MOMENT, required, work.plans, work.daily_window)
     moment: datetime | None = rows[0][0]
     return moment

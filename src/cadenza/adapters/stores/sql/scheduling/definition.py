@@ -91,7 +91,7 @@ def write_labels(endpoint: Endpoint) -> set[tuple[str, ...]]:
 
 def write_definition(endpoint: Endpoint) -> str:
     """What an endpoint's owner wrote, as one JSON document."""
-    document = {
+    document: dict[str, Any] = {
         "baseline": _tagged(endpoint.baseline),
         "target": _tagged(endpoint.target),
         "guard": endpoint.guard,
@@ -105,6 +105,10 @@ def write_definition(endpoint: Endpoint) -> str:
         document["severity"] = endpoint.severity
     if endpoint.parent_id is not None:
         document["parent_id"] = endpoint.parent_id
+    if endpoint.limit_key is not None:
+        document["limit_key"] = endpoint.limit_key
+    if endpoint.priority:
+        document["priority"] = endpoint.priority
     return orjson.dumps(document).decode()
 
 
@@ -126,6 +130,8 @@ def _read(document: str) -> dict[str, Any]:
         "created_at": _restored(datetime, read.get("created_at")),
         "severity": Severity(read.get("severity", Severity.WARNING)),
         "parent_id": read.get("parent_id"),
+        "limit_key": read.get("limit_key"),
+        "priority": read.get("priority", 0),
     }
 
 

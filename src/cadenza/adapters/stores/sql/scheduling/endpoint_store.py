@@ -22,6 +22,7 @@ from cadenza.adapters.stores.sql.scheduling.endpoints import (
     EndpointTables,
 )
 from cadenza.adapters.stores.sql.scheduling.run_search import SqlRunSearch
+from cadenza.domain.access.run_limit import limit_keys
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
@@ -77,10 +78,10 @@ ORDER BY s.tenant_id, s.endpoint_id LIMIT $4 FOR UPDATE OF s, e
 
 
 class NeedsCatalogLock(Exception):
-    """A change of an endpoint's job, labels or archived flag was decided without the tenant's shared lock.
+    """A change of an endpoint's job, labels, limits or archived flag was decided without a lock.
 
-    Bulk changes find their endpoints by these columns, under the exclusive lock: without the shared
-    one, a bulk change could miss the endpoint. Changes of other columns do not need it.
+    Bulk changes and new limits find their endpoints by these columns, under the tenant's exclusive lock:
+    without the shared one, they could miss the endpoint. Changes of other columns do not need it.
     """
 
 
@@ -197,5 +198,5 @@ class SqlRuns(SqlRunSearch):
 
 
 def _filter_columns(endpoint: Endpoint) -> tuple[object, ...]:
-    """The columns that bulk changes filter by."""
-    return (endpoint.job_id, endpoint.labels, endpoint.archived)
+    """The columns that bulk changes and limits filter by."""
+    return (endpoint.job_id, endpoint.labels, endpoint.archived, limit_keys(endpoint))

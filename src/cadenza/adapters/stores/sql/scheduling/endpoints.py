@@ -10,6 +10,7 @@ from cadenza.adapters.stores.common import (
     wakes,
     with_job_active,
 )
+from cadenza.adapters.stores.sql.access.limit_rows import following_limits, with_limits
 from cadenza.adapters.stores.sql.database import (
     ADVISORY_LOCK,
     Connection,
@@ -165,7 +166,7 @@ class EndpointTables:
         if not endpoints:
             return
         await _lock_owners(connection, endpoints)
-        for batch in in_batches(endpoints):
+        for batch in in_batches(await with_limits(connection, endpoints)):
             columns = await for_many(batch, lambda many: columns_of(map(write_owner_columns, many)))
             added = {row[0] for row in await connection.fetch(ADD_ENDPOINTS, *columns)}
             for endpoint in batch:
@@ -178,6 +179,7 @@ class EndpointTables:
     async def amend(self, connection: Connection, changed: Sequence[Changed]) -> list[ChangedEndpoint]:
         """Write changes to locked rows with all that they record; wake workers if a next run has moved."""
         amended = await self._following_new_jobs(connection, changed)
+        amended = await following_limits(connection, [before for before, _ in changed], amended)
         pairs = [(before, after.endpoint) for (before, _), after in zip(changed, amended, strict=True)]
         differing = await for_many(pairs, lambda many: [one for one in many if definition_differs(*one)])
         await _write_definitions(connection, differing)

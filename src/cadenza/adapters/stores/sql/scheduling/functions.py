@@ -8,7 +8,7 @@ from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
-from cadenza.domain.scheduling.abandon import Trial, function_of, tried_requirements
+from cadenza.domain.scheduling.abandon import all_requirements, function_of
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.domain.scheduling.target import CALLABLE
@@ -106,7 +106,7 @@ class SqlFunctions:
         change: EndpointChange,
     ) -> list[ChangedEndpoint]:
         required = [f"{CALLABLE}{name}" for name in names]
-        rows = await connection.fetch(statement, required + tried_requirements(required, *Trial), *values)
+        rows = await connection.fetch(statement, all_requirements(required), *values)
         before = [read_endpoint(row, self._database.read_moment) for row in rows]
         changed = [(endpoint, change(endpoint)) for endpoint in before]
         return await self._endpoint_tables.amend(connection, changed) if changed else []
