@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.endpoint import HIGHEST_PRIORITY
 from cadenza.domain.text_patterns import AN_ID, ONE_LINE, WITHOUT_CONTROL
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, as_whole_number
 from cadenza.operations.operation import Command, View
@@ -68,6 +69,9 @@ Name = Annotated[str, StringConstraints(strict=True, pattern=ONE_LINE, max_lengt
 Text = Annotated[str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_TEXT)]
 Span = Annotated[int, Whole(1, LONGEST_SPAN_MS)]
 SpanFromZero = Annotated[int, Whole(0, LONGEST_SPAN_MS)]
+Priority = Annotated[int, Whole(-HIGHEST_PRIORITY, HIGHEST_PRIORITY)]
+IF_GIVEN = Field(default=None, exclude_if=lambda value: value is None)
+"""What is left out of JSON if it is left out."""
 Flag = Annotated[bool, Field(strict=True)]
 IsoText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Moment = Annotated[

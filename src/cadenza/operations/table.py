@@ -2,6 +2,7 @@
 
 from cadenza.operations.access.audit import AUDIT
 from cadenza.operations.access.keys import KEYS
+from cadenza.operations.access.limits import LIMITS
 from cadenza.operations.access.login_links import LOGIN_LINKS
 from cadenza.operations.access.secrets import SECRETS
 from cadenza.operations.access.usage import USAGE
@@ -64,6 +65,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *CONFIG,
     *CONFIG_FILE,
     *SECRETS,
+    *LIMITS,
     *OVERVIEW,
     *ROWS,
     *TIMELINE,

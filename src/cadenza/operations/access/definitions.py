@@ -15,7 +15,18 @@ from cadenza.operations.planning.rule_schemas import rule_parts_as_shapes
 from cadenza.operations.scheduling.schemas import as_shape
 
 OF_JOB = ("name", "description", "active", "metadata")
-OF_ENDPOINT = ("name", "job_id", "description", "labels", "hint_mode", "severity", "parent_id", "enabled")
+OF_ENDPOINT = (
+    "name",
+    "job_id",
+    "description",
+    "labels",
+    "hint_mode",
+    "severity",
+    "parent_id",
+    "limit_key",
+    "priority",
+    "enabled",
+)
 PARTS = ("target", "baseline", "guard", "policy", "planning")
 NOT_DEFINED = ("id", "tenant_id", "created_at")
 

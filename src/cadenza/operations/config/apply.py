@@ -15,11 +15,18 @@ from cadenza.domain.monitoring.alert_route import MOST_ROUTES, Channel, RouteMat
 from cadenza.domain.planning.rules.rule import Escalation, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.engine.async_helpers import beside_event_loop
+from cadenza.operations.access.limits import ConfigLimit
 from cadenza.operations.config.alert_routes import config_routes
 from cadenza.operations.config.changes import Action, Difference, Kind
 from cadenza.operations.config.difference import Decision, decide
 from cadenza.operations.config.export import config_of
-from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigAlertRoute, ConfigDocument, ConfigJob
+from cadenza.operations.config.limits import limit_differences, limits_of, with_limits, write_limits
+from cadenza.operations.config.schemas import (
+    MOST_ENDPOINTS,
+    ConfigAlertRoute,
+    ConfigDocument,
+    ConfigJob,
+)
 from cadenza.operations.config.validation import read_intent
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag
@@ -44,7 +51,7 @@ class ApplyConfig(ConfigDocument):
     prune: Flag = False
     """Delete endpoints and rules of the file's jobs that it does not name, and jobs that a file made and this
     one does not name, with all that is theirs. Jobs that were made otherwise are never deleted. If the file
-    has `alert_routes`, those that it does not name are deleted, too."""
+    has `alert_routes` or `limits`, those that it does not name are deleted, too."""
 
 
 class FieldView(View):
@@ -56,7 +63,7 @@ class FieldView(View):
 
 
 class DifferenceView(View):
-    """A job, an endpoint or a rule that changes."""
+    """A job, an endpoint, a rule or a limit that changes."""
 
     action: Action
     kind: Kind
@@ -81,7 +88,7 @@ class AppliedView(View):
     """False if it was only tried."""
     changes: list[DifferenceView]
     counts: dict[Action | Literal["unchanged"], int]
-    """How many jobs, endpoints and rules: each action, and what stays as it is."""
+    """How many jobs, endpoints, rules and limits: each action, and what stays as it is."""
 
     @classmethod
     def of(cls, decision: Decision, *, applied: bool) -> Self:
@@ -102,6 +109,7 @@ class ConfigView(View):
     """Everything as a configuration that `apply_config` takes. Secrets are in it as references alone."""
 
     version: Literal[1]
+    limits: list[ConfigLimit]
     jobs: list[ConfigJob]
     alert_routes: list[ConfigAlertRoute] = []
     """Their addresses are written as they are shown; applied here, such an address means the stored one."""
@@ -111,7 +119,7 @@ class ConfigView(View):
 async def apply_config(context: RequestContext, command: ApplyConfig) -> AppliedView:
     """Bring all that a configuration names to what it says, in one commit: all of it, or nothing.
 
-    It names jobs with their endpoints and rules, and alert routes.
+    It names jobs with their endpoints and rules, alert routes, and limits.
 
     What it does not mention stays: hints, pauses, history, and jobs, endpoints and rules that it does
     not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
@@ -124,6 +132,7 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
         raise command.as_written(problem) from None
     outside = await parents_outside(context, [one.endpoint for one in intent.endpoints.values()])
     intent = replace(intent, outside_parents=outside)
+    changed_limits = await limit_differences(context, command.limits, prune=command.prune)
     decisions: list[Decision] = []
 
     def decide_changes(current: BulkState) -> BulkChange:
@@ -132,7 +141,9 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
 
     await context.store.catalog.change_in_bulk(context.tenant_id, intent.scope(), decide_changes)
     _note(context, () if command.dry_run else decisions[-1].differences)
-    return await beside_event_loop(AppliedView.of, decisions[-1], applied=not command.dry_run)
+    await write_limits(context, () if command.dry_run else changed_limits)
+    decision = with_limits(decisions[-1], command.limits, changed_limits)
+    return await beside_event_loop(AppliedView.of, decision, applied=not command.dry_run)
 
 
 def _note(context: RequestContext, differences: Iterable[Difference]) -> None:
@@ -150,8 +161,10 @@ async def export_config(context: RequestContext, command: ExportConfig) -> Confi
     endpoints = await _all("endpoints", lambda page: store.catalog.find(tenant_id, page=page))
     rules = await _all("rules", lambda page: store.rules.rules(tenant_id, page=page))
     routes = await store.alert_routes.routes(tenant_id, Page(MOST_ROUTES))
+    limits = limits_of(await store.limits.limits(tenant_id))
     return ConfigView.model_construct(
         version=1,
+        limits=limits,
         jobs=await to_thread(config_of, jobs, endpoints, rules),
         alert_routes=config_routes(routes),
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
+from cadenza.domain.access.run_limit import RunLimit
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
@@ -11,16 +12,18 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import DEFINITION_FIELDS
 from cadenza.operations.config.alert_routes import OF_ROUTE
 
-Kind = Literal["job", "endpoint", "rule", "alert_route"]
+Kind = Literal["job", "endpoint", "rule", "alert_route", "limit"]
 OF_JOB = ("name", "description", "active", "metadata")
 OF_ENDPOINT = (*DEFINITION_FIELDS, "enabled")
+OF_LIMIT = ("max_in_flight", "max_per_minute")
 FIELDS: dict[Kind, tuple[str, ...]] = {
     "job": OF_JOB,
     "endpoint": OF_ENDPOINT,
     "rule": OF_RULE,
     "alert_route": OF_ROUTE,
+    "limit": OF_LIMIT,
 }
-Defined = Job | Endpoint | Rule | AlertRoute
+Defined = Job | Endpoint | Rule | AlertRoute | RunLimit
 
 
 class Action(StrEnum):
@@ -34,7 +37,7 @@ class Action(StrEnum):
 
 
 class Difference(NamedTuple):
-    """One job, endpoint, rule or alert route that changes, as it is and as it will be."""
+    """One job, endpoint, rule, alert route or limit that changes, as it is and as it will be."""
 
     action: Action
     kind: Kind

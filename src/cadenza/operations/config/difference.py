@@ -26,7 +26,7 @@ from cadenza.operations.config.alert_routes import (
     check_number_of_routes,
     removed_routes,
 )
-from cadenza.operations.config.changes import OF_ENDPOINT, Action, Defined, Difference, Kind
+from cadenza.operations.config.changes import OF_ENDPOINT, Action, Difference, Kind
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, removed_rules
 from cadenza.operations.scheduling.parents import check_parents
 from cadenza.operations.scheduling.schemas import part
@@ -274,7 +274,7 @@ def _removed_rules(current: BulkState, intent: Intent) -> list[Rule]:
     return removed_rules(current, intent.rules, jobs=jobs)
 
 
-def _deleted(kind: Kind, gone: Defined) -> Difference:
+def _deleted(kind: Kind, gone: Job | Endpoint | Rule | AlertRoute) -> Difference:
     return Difference(Action.DELETE, kind, gone.id, gone)
 
 

@@ -74,5 +74,7 @@ def _endpoint(endpoint: Endpoint) -> ConfigEndpoint:
         severity=endpoint.severity,
         parent_id=endpoint.parent_id,
         enabled=None if endpoint.enabled else False,
+        limit_key=endpoint.limit_key,
+        priority=endpoint.priority,
         **{name: as_shape(getattr(endpoint, name)) for name in PARTS},
     )

@@ -23,7 +23,8 @@ from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES, STE
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, HintMode
 from cadenza.domain.validation import LONGEST_SPAN_MS, parse_duration_ms
 from cadenza.domain.wording import duration_in_words, number_as_span
-from cadenza.operations.fields import Flag, Id, Labels, Metadata, Name, SpanFromZero, Text
+from cadenza.operations.access.limits import ConfigLimits
+from cadenza.operations.fields import IF_GIVEN, Flag, Id, Labels, Metadata, Name, Priority, SpanFromZero, Text
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
@@ -38,8 +39,6 @@ from cadenza.operations.scheduling.schemas import (
     Shape,
     TargetShape,
 )
-
-IF_GIVEN = Field(default=None, exclude_if=lambda value: value is None)
 
 
 def with_milliseconds(words: Mapping[str, str]) -> Callable[[Any], Any]:
@@ -235,6 +234,8 @@ class ConfigEndpoint(Shape):
     """The endpoint that it depends on: while that is down, no alert about this one is sent."""
     enabled: Flag | None = IF_GIVEN
     """If left out, it stays as it is; a new endpoint is enabled."""
+    limit_key: Id | None = IF_GIVEN
+    priority: Priority = 0
 
 
 class ConfigJob(Shape):
@@ -270,6 +271,8 @@ class ConfigDocument(Command):
     """A whole configuration file."""
 
     version: Literal[1]
+    limits: ConfigLimits | None = IF_GIVEN
+    """Of runs; to change them takes the scope admin. If left out, they stay."""
     jobs: Annotated[list[ConfigJob], Field(max_length=MOST_ENDPOINTS)] = []
     alert_routes: ConfigAlertRoutes | None = None
     """If left out, alert routes stay as they are, also when others are pruned."""

@@ -123,6 +123,8 @@ def _endpoint(context: RequestContext, job_id: str, entry: ConfigEndpoint, parts
         parent_id=entry.parent_id,
         enabled=entry.enabled is not False,
         labels=entry.labels,
+        limit_key=entry.limit_key,
+        priority=entry.priority,
         created_at=context.dependencies.clock.now(),
         **parts,
     )

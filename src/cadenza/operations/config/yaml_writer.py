@@ -25,6 +25,8 @@ LARGE_FIRST = sorted(UNITS_MS.items(), key=lambda unit: -unit[1])
 def to_yaml(document: Mapping[str, Any]) -> str:
     """The YAML of what `export_config` answers."""
     plain = ConfigDocument.model_validate(document).model_dump(mode="json", exclude_defaults=True)
+    if not plain.get("limits"):
+        plain.pop("limits", None)
     for job in plain.get("jobs", []):
         _without_name(job)
         for endpoint in job.get("endpoints", []):

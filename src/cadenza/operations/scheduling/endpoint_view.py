@@ -93,6 +93,10 @@ class EndpointView(View):
     abandoned_alone_count: int
     """How often it ran alone then."""
     quota_opens_at: datetime | None
+    limit_key: str | None
+    priority: int
+    limited_by: list[str]
+    """The limits that it is under, such as `host:api.example.com`."""
     created_at: datetime | None
     note: str | None
     """What of the call that this answers was not applied, and why."""
@@ -131,6 +135,9 @@ class EndpointView(View):
             "abandoned_count": endpoint.abandoned_count,
             "abandoned_alone_count": endpoint.abandoned_alone_count,
             "quota_opens_at": endpoint.quota_opens_at,
+            "limit_key": endpoint.limit_key,
+            "priority": endpoint.priority,
+            "limited_by": list(endpoint.limited_by),
             "created_at": endpoint.created_at,
             "note": note,
         }

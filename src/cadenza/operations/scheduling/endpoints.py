@@ -30,7 +30,7 @@ from cadenza.domain.scheduling.steer import (
 from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.domain.text_patterns import A_LABEL
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Text
+from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Priority, Text
 from cadenza.operations.long_pages import LONGEST_PAGE, LONGEST_READ, one_more, read_page, size_of
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
 from cadenza.operations.scheduling.endpoint_limit import apply_within_limit
@@ -70,7 +70,7 @@ def unless_archived(change: EndpointChange) -> EndpointChange:
 Selector = Annotated[
     list[Annotated[str, Field(strict=True, pattern=A_LABEL, max_length=130)]], Field(max_length=8)
 ]
-MAY_BE_NULL = frozenset({"description", "parent_id"})
+MAY_BE_NULL = frozenset({"description", "parent_id", "limit_key"})
 PARTS = ("target", "baseline", "guard", "policy", "planning")
 UNSAVED, UNSAVED_NAME = "-", "This target"
 
@@ -96,6 +96,10 @@ class CreateEndpoint(Command):
     parent_id: Id | None = None
     """The endpoint that it depends on: while that is down, no alert about this one is sent."""
     enabled: Flag = True
+    limit_key: Id | None = None
+    """Endpoints with the same key share its limit, which an administrator sets."""
+    priority: Priority = 0
+    """Among endpoints of the tenant that are due and wait for a place or a limit, the higher goes first."""
     start_now: Flag = False
     """Due at once, instead of one interval from now."""
 
@@ -123,6 +127,8 @@ class UpdateEndpoint(OneEndpoint):
     parent_id: Id | None = None
     """The endpoint that it depends on; null for none."""
     enabled: Flag | None = None
+    limit_key: Id | None = None
+    priority: Priority | None = None
 
 
 class Selected(Command):
@@ -171,6 +177,8 @@ def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
         labels=command.labels,
         severity=command.severity,
         parent_id=command.parent_id,
+        limit_key=command.limit_key,
+        priority=command.priority,
         created_at=context.dependencies.clock.now(),
         **{name: part(name, getattr(command, name).to_domain) for name in PARTS},
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.access.run_limit import LimitUse, why_waiting
 from cadenza.domain.monitoring.heartbeat import is_heartbeat
 from cadenza.domain.planning.learning.serialization import PLANNER, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
@@ -58,6 +59,7 @@ def explain_plan(
     history: Sequence[HintRecord] = (),
     job: Job | None = None,
     declared_at: datetime | None = None,
+    limits: Sequence[LimitUse] = (),
 ) -> PlanView:
     """Why the next run of an endpoint is when it is, after a change of it."""
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
@@ -70,7 +72,9 @@ def explain_plan(
         job=job,
         declared_at=declared_at,
     )
-    return PlanView.of(changed, why)
+    answer, *others = why.sentences
+    within_limits = why_waiting(changed.endpoint, limits, now)
+    return PlanView.of(changed, why._replace(sentences=(answer, *within_limits, *others)))
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
@@ -89,7 +93,15 @@ async def explain_endpoint(context: RequestContext, command: OneEndpoint) -> Pla
         history=history,
         job=job,
         declared_at=await _declared_at(context, endpoint),
+        limits=await _limits(context, endpoint),
     )
+
+
+async def _limits(context: RequestContext, endpoint: Endpoint) -> list[LimitUse]:
+    """The limits of an endpoint that is under any."""
+    if not endpoint.limited_by:
+        return []
+    return await context.store.limits.uses(endpoint.tenant_id, context.dependencies.clock.now())
 
 
 async def _declared_at(context: RequestContext, endpoint: Endpoint) -> datetime | None:

@@ -47,6 +47,8 @@ class Options(TypedDict, total=False):
     misfire_grace: Duration
     backoff: Backoff | str
     hint_mode: HintMode | str
+    limit_key: str
+    priority: int
 
 
 class IntervalParts(TypedDict, total=False):
@@ -94,6 +96,8 @@ def endpoint_for(function: Callable[..., Any], baseline: Baseline, options: Opti
         guard=_guard(options),
         policy=_policy(options),
         hint_mode=options.get("hint_mode", HintMode.OVERRIDE),  # type: ignore[arg-type]
+        limit_key=options.get("limit_key"),
+        priority=options.get("priority", 0),
     )
 
 

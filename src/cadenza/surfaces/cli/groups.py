@@ -52,6 +52,9 @@ GROUPS = {
     ),
     "keys": Group("API keys.", (("access", "Keys"),)),
     "secrets": Group("Secrets for targets. Values are never shown.", (("access", "Secrets"),)),
+    "limits": Group(
+        "Limits of runs: how many are in flight, and begin in a minute.", (("access", "RunLimits"),)
+    ),
     "audit": Group("Who changed, steered or logged in, with the difference.", (("access", "Audit"),)),
     "tenants": Group("Tenants and their limits. Works on the database only.", (("access", "Tenants"),)),
 }

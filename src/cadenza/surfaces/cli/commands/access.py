@@ -40,6 +40,8 @@ Format = Annotated[
     Parameter(name="--format", help="A JSON document for each record, or a table with commas."),
 ]
 EXPORTED_PAGE = 500
+LimitKind = Annotated[Literal["host", "job", "key"], Parameter(help="What the limit is about.")]
+LimitedName = Annotated[str, Parameter(help="The host without a port, the job's id, or the key.")]
 ATenant = Annotated[str, Parameter(help="The tenant's id."), Fills("tenant_id")]
 Count = Annotated[int | None, Parameter(converter=whole_number, help="At most; without limit if left out.")]
 Shortest = Annotated[
@@ -110,6 +112,41 @@ class Secrets(Commands):
         return self.ask(connection, "put_secret", {"secret_name": name, "value": _value(name)})
 
     delete = DerivedCommand("delete_secret", "billing-token")
+
+
+class RunLimits(Commands):
+    """Limits of runs for a host, a job or a key that endpoints name."""
+
+    list_ = DerivedCommand("list_limits")
+
+    @example("host api.example.com --in-flight 5 --per-minute 100", operation="set_limit")
+    def set(
+        self,
+        kind: LimitKind,
+        name: LimitedName,
+        /,
+        *,
+        in_flight: Annotated[
+            int | None,
+            Parameter(converter=whole_number, help="How many runs may be in flight."),
+            Fills("max_in_flight"),
+        ] = None,
+        per_minute: Annotated[
+            int | None,
+            Parameter(converter=whole_number, help="How many runs may begin in any minute."),
+            Fills("max_per_minute"),
+        ] = None,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Set a limit, in place of the one before; what is left out is not limited."""
+        given = {"kind": kind, "name": name}
+        given |= present(max_in_flight=in_flight, max_per_minute=per_minute)
+        return self.ask(connection, "set_limit", given)
+
+    @example("host api.example.com", operation="delete_limit")
+    def delete(self, kind: LimitKind, name: LimitedName, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
+        """Delete a limit; what waited for it goes on."""
+        return self.ask(connection, "delete_limit", {"kind": kind, "name": name})
 
 
 class Tenants(Commands):

@@ -92,6 +92,14 @@ class EndpointOptions:
     enabled: Annotated[
         bool | None, _option("Enabled or disabled.", WHEN, name="--enabled", negative="--disabled")
     ] = None
+    limit_key: Annotated[
+        str | None, _option("Share the limit of this key; none leaves it.", WHEN), Fills("limit_key")
+    ] = None
+    priority: Annotated[
+        int | None,
+        _option("Of endpoints that are due and wait, the higher is first.", WHEN, converter=whole_number),
+        Fills("priority"),
+    ] = None
     timeout: Annotated[str | None, _option("The timeout of a run.", TROUBLE), Fills("policy.timeout_ms")] = (
         None
     )
@@ -144,8 +152,12 @@ def changes(options: EndpointOptions, before: Mapping[str, Any], now: Callable[[
         "guard": _laid_over(before.get("guard"), _guard(options)),
         "policy": _laid_over(before.get("policy"), _policy(options)),
         "labels": _laid_over(before.get("labels"), pairs("--label", options.label)),
+        "priority": options.priority,
     }
-    return {name: part for name, part in parts.items() if part is not None}
+    given: Document = {name: part for name, part in parts.items() if part is not None}
+    if options.limit_key is not None:
+        given["limit_key"] = None if options.limit_key == "none" else options.limit_key
+    return given
 
 
 def _laid_over(before: Mapping[str, Any] | None, given: Document) -> Document | None:

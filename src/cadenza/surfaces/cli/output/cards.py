@@ -65,6 +65,9 @@ def endpoint_card(endpoint: Any) -> Iterator[Part]:
         "hint mode": endpoint["hint_mode"],
         "severity": endpoint["severity"],
         "parent": endpoint["parent_id"],
+        "priority": endpoint["priority"] or None,
+        "limit key": endpoint["limit_key"],
+        "limited by": ", ".join(endpoint["limited_by"]),
         **_policy(endpoint["policy"]),
         **_standing(endpoint),
     }

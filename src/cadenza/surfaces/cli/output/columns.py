@@ -31,6 +31,10 @@ def open_state(run: Item) -> str:
     return "waiting" if run["waiting"] else "running"
 
 
+def _used(count: int, most: int | None) -> str:
+    return f"{count:,}" if most is None else f"{count:,} of {most:,}"
+
+
 JOBS = (
     Column("id", lambda job: job["id"]),
     Column("name", lambda job: job["name"]),
@@ -80,6 +84,17 @@ HINTS = (
     Column("by", lambda hint: hint["by"]),
     Column("reason", lambda hint: hint["reason"]),
     Column("not applied", lambda hint: hint["not_applied"]),
+)
+LIMITS = (
+    Column("kind", lambda limit: limit["kind"]),
+    Column("name", lambda limit: limit["name"]),
+    Column("in flight", lambda limit: _used(limit["in_flight"], limit["max_in_flight"]), right=True),
+    Column(
+        "last minute", lambda limit: _used(limit["started_in_minute"], limit["max_per_minute"]), right=True
+    ),
+    Column("waiting", lambda limit: limit["waiting"], right=True),
+    Column("holds back since", lambda limit: moment(limit["held_since"])),
+    Column("goes on", lambda limit: moment(limit["goes_on_at"])),
 )
 RULES = (
     Column("id", lambda rule: rule["id"]),

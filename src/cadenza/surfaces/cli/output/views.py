@@ -1,10 +1,10 @@
 """How each operation's answer is printed: as a table, a card, a report, or one sentence."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cadenza.surfaces.cli.output import cards, columns, daily_tables, overview_tables, reports
-from cadenza.surfaces.cli.output.formatting import Part, listing, many, text
+from cadenza.surfaces.cli.output.formatting import Column, Part, listing, many, text
 
 View = Callable[[Any], Iterable[Part]]
 NO_ANALYSES = "No planner evaluations yet."
@@ -35,6 +35,12 @@ def _queued(view: View) -> View:
             yield text(f"{answer['queued']} of {many(answer['matched'], 'slot')}.{left}")
 
     return parts
+
+
+def _one(shown: Sequence[Column]) -> View:
+    """The view of one thing, as a list has it."""
+    view = listing(shown, "")
+    return lambda answer: view({"items": [answer], "next_cursor": None})
 
 
 def _steered(verb: str) -> View:
@@ -120,6 +126,9 @@ VIEWS: dict[str, View | str] = {
     "list_secrets": listing(columns.SECRETS, "No secrets yet."),
     "put_secret": "Saved the secret {secret_name}. Use it in targets as ${{secret:{secret_name}}}.",
     "delete_secret": "Deleted the secret {name}.",
+    "list_limits": listing(columns.LIMITS, "No limits."),
+    "set_limit": _one(columns.LIMITS),
+    "delete_limit": "Deleted the limit for the {kind} {name}.",
     "list_audit": listing(columns.AUDIT, "No matching audit records."),
     "get_audit_record": reports.audit_record,
     "restore_definition": reports.restored,
