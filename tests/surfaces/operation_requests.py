@@ -21,6 +21,8 @@ IDS = {
     "record_id": "none",
     "condition_id": "endpoint-none",
     "route_id": "team",
+    "kind": "job",
+    "name": "job",
 }
 A_RULE: dict[str, Any] = {
     "id": "rule",
@@ -71,6 +73,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "test_target": {"target": A_TARGET},
     "apply_config": {"version": 1, "jobs": []},
     "apply_config_file": {"text": "version: 1"},
+    "set_limit": {"max_in_flight": 5},
 }
 SERVED: list[tuple[AnyOperation, Route]] = [(one, one.route) for one in OPERATIONS if one.route is not None]
 IDS_OF = {

@@ -29,6 +29,8 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     assert (await api.ask("PUT /v1/users/ada", {}, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
+    limit = {"max_in_flight": 100}
+    assert (await api.ask("PUT /v1/limits/job/job", limit, by=tenant_id)).status == 200
     planned = await api.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
     await api.ask("PATCH /v1/endpoints/traffic", {"description": "watched"}, by=tenant_id)
     missed = {"since": "2024-12-31T00:00:00Z", "limit": 1}

@@ -9,12 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
 from tests.faults.scheduling.history_checks import History
-from tests.faults.scheduling.worker_process import NOTE_AND_ALL
+from tests.faults.scheduling.worker_process import NOTE_AND_ALL, SPANS_SUFFIX
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.postgres.pool import PostgresPool
@@ -57,6 +58,7 @@ class WorkerPool:
         self._dispatch_log.touch()
         self._run_ms = run_ms
         self.processes: list[subprocess.Popen[bytes]] = []
+        self._killed_ns: dict[int, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -84,6 +86,7 @@ class WorkerPool:
         return process
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
+        self._killed_ns[process.pid] = time.monotonic_ns()
         process.send_signal(signal.SIGKILL)
         process.wait()
 
@@ -102,6 +105,20 @@ class WorkerPool:
 
     def dispatched_runs(self) -> Counter[str]:
         return Counter(self._dispatch_log.read_text().split())
+
+    def most_at_once(self) -> int:
+        """How many functions were at work at the same time, at most; a killed process ends all of its own."""
+        notes = self._dispatch_log.with_name(f"{self._dispatch_log.name}{SPANS_SUFFIX}").read_text()
+        steps: list[tuple[int, int]] = []
+        open_runs: dict[str, int] = {}
+        for moment, word, pid, run_id in (line.split() for line in notes.splitlines()):
+            steps.append((int(moment), 1 if word == "begin" else -1))
+            if word == "begin":
+                open_runs[run_id] = int(pid)
+            else:
+                del open_runs[run_id]
+        steps += [(self._killed_ns[pid], -1) for pid in open_runs.values()]
+        return max(accumulate(step for _, step in sorted(steps)))
 
 
 async def populate(url: str, count: int, *, after: int = 0) -> None:

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from random import Random
+from time import monotonic_ns
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
@@ -22,17 +23,26 @@ from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext, open_loop
 
 NOTE_AND_ALL = ("note", HTTP, PROMPT)
+SPANS_SUFFIX = ".spans"
+"""What is behind the name of a second file: when runs began and ended, by the clock of the machine."""
 
 
 async def main(path: str, least_ms: float, most_ms: float, runs: Sequence[str] = NOTE_AND_ALL) -> None:
     function, *beside = runs
     chance = Random(os.getpid())
-    out = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    out, spans = (
+        os.open(f"{path}{end}", os.O_WRONLY | os.O_APPEND | os.O_CREAT) for end in ("", SPANS_SUFFIX)
+    )
     settings, log, callables = read_settings(), StructuredLog(), CallableDispatcher()
 
+    def note_span(run: Claim, word: str) -> None:
+        os.write(spans, f"{monotonic_ns()} {word} {os.getpid()} {run.run_id}\n".encode())
+
     async def note(run: Claim) -> None:
+        note_span(run, "begin")
         os.write(out, f"{run.run_id}\n".encode())
         await asyncio.sleep(chance.uniform(least_ms, most_ms) / 1_000)
+        note_span(run, "end")
 
     callables.register(function, note)
     async with open_store(settings, ids=TimeOrderedIds(), log=log) as store:

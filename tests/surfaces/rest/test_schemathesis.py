@@ -37,6 +37,8 @@ SAID_IN_WORDS = {
     "update_rule": "the same, and what cannot be null",
     "test_rule": "an endpoint, unless the rule is about one",
     "apply_config": "all that holds for endpoints, and ids that stand there once",
+    "set_limit": "a host that is one, at least one of two numbers",
+    "delete_limit": "a host that is one",
     "put_secret": "a value that a header can carry",
     "create_schedule": "a user, unless the caller is one; exactly one of three moments, cron lines that fire",
     "put_user": "zones that exist",
