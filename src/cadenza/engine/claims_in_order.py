@@ -9,6 +9,7 @@ from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of
 from cadenza.engine.worker.claim import Claimer
+from cadenza.engine.worker.clock_check import ClockCheck
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.engine.worker.start import Starter
 from cadenza.engine.worker.worker_settings import WorkerSettings
@@ -33,6 +34,7 @@ class ClaimsInOrder:
 
     def __init__(
         self,
+        clock_check: ClockCheck | None = None,
         *,
         claimer: Claimer,
         starter: Starter,
@@ -41,7 +43,6 @@ class ClaimsInOrder:
         stopped: asyncio.Event,
         on_capacity: Callable[[], None],
         settings: WorkerSettings,
-        may_claim: Callable[[], bool] = lambda: True,
     ) -> None:
         self._claimer = claimer
         self._starter = starter
@@ -49,7 +50,7 @@ class ClaimsInOrder:
         self._clock = clock
         self._stopped = stopped
         self._on_capacity = on_capacity
-        self._may_claim = may_claim
+        self._clock_check = clock_check
         self._concurrency = settings.concurrency
         self._poll_ms = settings.poll_ms
         self._wake, self._changed = asyncio.Event(), asyncio.Event()
@@ -84,7 +85,7 @@ class ClaimsInOrder:
             await self._sleep_until(due, now)
             return
         limits = self._claimer.shares_of(max(0, self._concurrency - self._held.launched))
-        claims = await self._claim(limits) if limits.limit > 0 and self._may_claim() else []
+        claims = await self._claim(limits) if limits.limit > 0 else []
         self._note(waits=True)
         self._keep(self._places_for_more(claims) if len(claims) >= limits.limit else 0)
         if claims:
@@ -94,7 +95,8 @@ class ClaimsInOrder:
         self._wait_ms = min(2 * self._wait_ms, LONGEST_WAIT_MS, self._poll_ms)
 
     async def _claim(self, limits: ClaimShares) -> list[Claim]:
-        if self._stopped.is_set():
+        untrusted = self._clock_check is not None and not self._clock_check.trusted
+        if untrusted or self._stopped.is_set():
             return []
         claims = await self._claimer.claim_in_order(limits)
         if self._stopped.is_set():

@@ -16,6 +16,7 @@ from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.monitoring.condition import Condition
 from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.abandon import is_in_order
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
@@ -144,6 +145,20 @@ def already_exists(kind: str, id_: str) -> Conflict:
 def too_many_rules(most: int) -> LimitReached:
     """The job has as many rules as it may have."""
     return LimitReached(f"A job may have at most {most} rules: delete one.")
+
+
+SEPARATOR = "\n"
+"""Between the keys of limits."""
+
+
+def write_limited_by(endpoint: Endpoint) -> str | None:
+    """The keys of an endpoint's limits as a column; None if it is claimed without looking at any."""
+    return SEPARATOR.join(endpoint.limited_by) if is_in_order(endpoint) else None
+
+
+def read_limited_by(written: str | None) -> tuple[str, ...]:
+    """The keys of limits, from their column, which is empty where a priority alone counts."""
+    return tuple(written.split(SEPARATOR)) if written else ()
 
 
 def no_limit(kind: LimitKind, name: str) -> NotFound:

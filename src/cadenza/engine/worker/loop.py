@@ -119,8 +119,7 @@ class WorkerLoop:
             "on_capacity": self._check_timer,
             "settings": settings,
         }
-        self._suspects = SuspectTrials(**beside)
-        self._in_order = ClaimsInOrder(**beside, may_claim=self._clock_is_trusted)
+        self._suspects, self._in_order = SuspectTrials(**beside), ClaimsInOrder(self._clock_check, **beside)
         self._grace = GracePeriod(clock, settings.grace_ms)
         self._alive_at = clock.now()
 
@@ -263,12 +262,9 @@ class WorkerLoop:
 
     def _places_kept(self) -> int:
         """Places that nothing is claimed for: all of them while the clock cannot be trusted."""
-        if not self._clock_is_trusted():
+        if self._clock_check is not None and not self._clock_check.trusted:
             return self._settings.concurrency
         return self._suspects.places_kept + self._in_order.places_kept
-
-    def _clock_is_trusted(self) -> bool:
-        return self._clock_check is None or self._clock_check.trusted
 
     def _on_settled(self, settled: Sequence[SettledRun]) -> None:
         if not self._timer.is_due:

@@ -6,13 +6,10 @@ from typing import Any, Protocol
 
 import orjson
 
+from cadenza.adapters.stores.common import read_limited_by, write_limited_by
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
-from cadenza.adapters.stores.sql.scheduling.requests import (
-    read_cancel_request,
-    read_requests,
-    write_requests,
-)
-from cadenza.domain.scheduling.abandon import is_in_order, requirement_of, sweep_at
+from cadenza.adapters.stores.sql.scheduling.requests import read_cancel_request, read_requests, write_requests
+from cadenza.domain.scheduling.abandon import requirement_of, sweep_at
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restore_endpoint
 from cadenza.domain.scheduling.hint import HintKind, IntervalHint, OneShotHint
@@ -104,8 +101,6 @@ LISTED_RUN_COLUMNS = Run._fields[:-1]
 """What is selected to read many runs: all but the traceback, which is shown with one run alone."""
 NO_HINT = (None, None, None, None)
 FAILING = "s.failure_count > 0 AND NOT s.archived AND s.enabled AND s.job_active"
-SEPARATOR = "\n"
-"""Between the keys of limits."""
 LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
 """The states of endpoints that count towards a limit, as `Endpoint.live` says."""
 LEASE = len(OWNER_COLUMNS) + len(STATE_COLUMNS) - 3
@@ -155,7 +150,7 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
         endpoint.enabled,
         endpoint.archived,
         endpoint.job_active,
-        SEPARATOR.join(endpoint.limited_by) if is_in_order(endpoint) else None,
+        write_limited_by(endpoint),
         endpoint.priority,
     )
 
@@ -187,11 +182,6 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
             "lease": None if token is None else Lease(token, run_id, read(until)),
         }
     )
-
-
-def read_limited_by(written: str | None) -> tuple[str, ...]:
-    """The keys of limits, from their column, which is empty where a priority alone counts."""
-    return tuple(written.split(SEPARATOR)) if written else ()
 
 
 def read_owner_columns(columns: Iterable[Any]) -> dict[str, Any]:

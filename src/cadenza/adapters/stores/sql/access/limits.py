@@ -4,10 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from cadenza.adapters.stores.common import no_limit, summed_uses, too_many_limits
+from cadenza.adapters.stores.common import no_limit, read_limited_by, summed_uses, too_many_limits
 from cadenza.adapters.stores.sql.access.limit_rows import LIMIT, read_limit, write_limit
 from cadenza.adapters.stores.sql.database import Connection, Database, wake_workers
-from cadenza.adapters.stores.sql.rows import read_limited_by
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
 from cadenza.adapters.stores.sql.scheduling.functions import REQUIREMENTS_PRESENT
 from cadenza.domain.access.run_limit import (

@@ -12,11 +12,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from cadenza.adapters.stores.common import Share, in_turns, summed_uses
+from cadenza.adapters.stores.common import Share, in_turns, read_limited_by, summed_uses
 from cadenza.adapters.stores.sql.access.limit_rows import LIMIT, parts_of, read_limit
 from cadenza.adapters.stores.sql.database import Connection, Dialect
 from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
-from cadenza.adapters.stores.sql.rows import Read, Row, read_limited_by
+from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.access.run_limit import (
     WINDOW,
