@@ -106,6 +106,11 @@ endpoint_states = Table(
     Column("one_shot_origin", Text),
     Column("pause_origin", Text),
     Column("abandoned_alone_count", Integer),
+    Column("requested_runs", Text),
+    Column("cancel_request", Text),
+    Column("request_slot_at", Moment),
+    Column("request_attempt", Integer),
+    Column("request_source", Text),
     Column("limited_by", Key),
     Column("priority", Integer, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("tenant_id", "endpoint_id"),
@@ -157,6 +162,20 @@ Index(
     postgresql_where=text("failure_count > 0"),
 )
 
+
+Index(
+    "endpoint_states_requested",
+    endpoint_states.c.tenant_id,
+    endpoint_states.c.endpoint_id,
+    sqlite_where=text("requested_runs IS NOT NULL"),
+    postgresql_where=text("requested_runs IS NOT NULL"),
+)
+Index(
+    "endpoint_states_to_cancel",
+    endpoint_states.c.lease_token,
+    sqlite_where=text("cancel_request IS NOT NULL"),
+    postgresql_where=text("cancel_request IS NOT NULL"),
+)
 Index(
     "endpoint_states_in_order",
     endpoint_states.c.requirement,

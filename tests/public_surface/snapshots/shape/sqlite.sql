@@ -1,4 +1,4 @@
--- version 0032
+-- version 0033
 
 -- index alert_conditions_by_age of alert_conditions
 CREATE INDEX alert_conditions_by_age ON alert_conditions (since)
@@ -78,8 +78,14 @@ CREATE INDEX endpoint_states_due_of_tenant ON endpoint_states (requirement, tena
 -- index endpoint_states_failing of endpoint_states
 CREATE INDEX endpoint_states_failing ON endpoint_states (tenant_id, endpoint_id) WHERE failure_count > 0
 
+-- index endpoint_states_in_order of endpoint_states
+CREATE INDEX endpoint_states_in_order ON endpoint_states (requirement, tenant_id, limited_by, priority, claimable_at, rank) WHERE claimable_at IS NOT NULL AND limited_by IS NOT NULL
+
 -- index endpoint_states_leased of endpoint_states
 CREATE INDEX endpoint_states_leased ON endpoint_states (lease_token) WHERE lease_token IS NOT NULL
+
+-- index endpoint_states_limited_in_flight of endpoint_states
+CREATE INDEX endpoint_states_limited_in_flight ON endpoint_states (tenant_id, limited_by) WHERE lease_token IS NOT NULL AND limited_by > ''
 
 -- index endpoint_states_requested of endpoint_states
 CREATE INDEX endpoint_states_requested ON endpoint_states (tenant_id, endpoint_id) WHERE requested_runs IS NOT NULL
@@ -213,6 +219,9 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- index sqlite_autoindex_leases_1 of leases
 -- made by SQLite itself
 
+-- index sqlite_autoindex_limit_starts_1 of limit_starts
+-- made by SQLite itself
+
 -- index sqlite_autoindex_locks_1 of locks
 -- made by SQLite itself
 
@@ -235,6 +244,9 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- made by SQLite itself
 
 -- index sqlite_autoindex_rules_1 of rules
+-- made by SQLite itself
+
+-- index sqlite_autoindex_run_limits_1 of run_limits
 -- made by SQLite itself
 
 -- index sqlite_autoindex_secrets_1 of secrets
@@ -504,7 +516,7 @@ CREATE TABLE endpoint_states (
     run_attempt INTEGER, 
     run_source TEXT, 
     run_claimed_at BIGINT, 
-    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, interval_hint_origin TEXT, one_shot_origin TEXT, pause_origin TEXT, abandoned_alone_count INTEGER, requested_runs TEXT, cancel_request TEXT, request_slot_at BIGINT, request_attempt INTEGER, request_source TEXT, 
+    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, interval_hint_origin TEXT, one_shot_origin TEXT, pause_origin TEXT, abandoned_alone_count INTEGER, requested_runs TEXT, cancel_request TEXT, request_slot_at BIGINT, request_attempt INTEGER, request_source TEXT, limited_by TEXT, priority INTEGER DEFAULT 0 NOT NULL, 
     PRIMARY KEY (tenant_id, endpoint_id)
 )
 
@@ -599,6 +611,18 @@ CREATE TABLE leases (
     PRIMARY KEY (token)
 )
 
+-- table limit_starts of limit_starts
+CREATE TABLE limit_starts (
+    tenant_id TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    at BIGINT NOT NULL, 
+    runs INTEGER NOT NULL, 
+    PRIMARY KEY (tenant_id, kind, name, id), 
+    FOREIGN KEY(tenant_id, kind, name) REFERENCES run_limits (tenant_id, kind, name) ON DELETE CASCADE
+)
+
 -- table locks of locks
 CREATE TABLE locks (
     name TEXT NOT NULL, 
@@ -687,6 +711,18 @@ CREATE TABLE "rules" (
     created_at BIGINT, 
     PRIMARY KEY (tenant_id, id), 
     CONSTRAINT rules_jobs_fkey FOREIGN KEY(tenant_id, job_id) REFERENCES jobs (tenant_id, id) ON DELETE CASCADE
+)
+
+-- table run_limits of run_limits
+CREATE TABLE run_limits (
+    tenant_id TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    max_in_flight INTEGER, 
+    max_per_minute INTEGER, 
+    created_at BIGINT, 
+    held_since BIGINT, 
+    PRIMARY KEY (tenant_id, kind, name)
 )
 
 -- table runs of runs
