@@ -100,7 +100,6 @@ SELECT_ENDPOINT_ALONE = f"SELECT {', '.join(ENDPOINT_COLUMNS[:ENDPOINT_ALONE])} 
 LISTED_RUN_COLUMNS = Run._fields[:-1]
 """What is selected to read many runs: all but the traceback, which is shown with one run alone."""
 NO_HINT = (None, None, None, None)
-FAILING = "s.failure_count > 0 AND NOT s.archived AND s.enabled AND s.job_active"
 LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
 """The states of endpoints that count towards a limit, as `Endpoint.live` says."""
 LEASE = len(OWNER_COLUMNS) + len(STATE_COLUMNS) - 3

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from cadenza.adapters.stores.sql.database import Database, Dialect
 from cadenza.adapters.stores.sql.large_results import read_rows
 from cadenza.adapters.stores.sql.planning.analyses import COLUMNS, WITHOUT_RESPONSE, read_analysis
-from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, FAILING, STATUSES, Read, Row, read_run
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, STATUSES, Read, Row, read_run
+from cadenza.adapters.stores.sql.scheduling.catalog import FAILING
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.adapters.stores.sql.scheduling.endpoints import read_endpoints
 from cadenza.adapters.stores.sql.scheduling.functions import REQUIREMENTS_PRESENT

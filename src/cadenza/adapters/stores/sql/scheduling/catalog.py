@@ -13,7 +13,7 @@ from cadenza.adapters.stores.sql.database import Connection, wake_workers
 from cadenza.adapters.stores.sql.large_results import beside_loop, for_many, read_rows
 from cadenza.adapters.stores.sql.monitoring import alert_routes
 from cadenza.adapters.stores.sql.planning import rules
-from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, FAILING, LIVE
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, write_job
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, read_endpoints, read_jobs
 from cadenza.adapters.stores.sql.scheduling.jobs import DROP, PUT, WITH_STATE, SqlJobs
@@ -50,6 +50,8 @@ _LABELLED_TOO = (
     " AND EXISTS (SELECT 1 FROM endpoint_labels o WHERE o.tenant_id = l.tenant_id"
     " AND o.name = ${} AND o.value = ${} AND o.endpoint_id = l.endpoint_id OFFSET 0)"
 )
+FAILING = "s.failure_count > 0 AND NOT s.archived AND s.enabled AND s.job_active"
+"""The states of endpoints that fail and are in use."""
 _FAILING = (
     f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM endpoint_states s"
     " CROSS JOIN LATERAL (SELECT e.* FROM endpoints e"
