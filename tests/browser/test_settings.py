@@ -18,6 +18,7 @@ AREAS = (
     "daily-users",
     "secrets",
     "alert-routes",
+    "limits",
     "keys",
     "usage",
     "configuration",

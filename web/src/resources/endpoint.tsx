@@ -81,6 +81,8 @@ const POLICY: Field[] = [
   { name: "policy.retry_delay_ms", label: "Delay before a retry", kind: "duration", initial: 10_000, when: retried },
   { name: "policy.backoff", label: "Backoff", kind: "choice", initial: "none", options: [{ value: "none", label: "None" }, { value: "exponential", label: "Exponential: failures lengthen the interval" }], when: retried },
   { name: "policy.misfire", label: "When the moment was missed", kind: "choice", initial: "run", options: [{ value: "run", label: "Run late" }, { value: "skip", label: "Skip" }], help: "After the scheduler was down, or late by more than the grace." },
+  { name: "limit_key", label: "Limit key", empty: "null", help: "Endpoints with the same key share its limit." },
+  { name: "priority", label: "Priority", kind: "number", initial: 0, help: "Among endpoints that wait, the higher goes first." },
   { name: "policy.misfire_grace_ms", label: "Misfire grace", kind: "duration", initial: 60_000 },
 ];
 

@@ -8,6 +8,7 @@ import { AGENTS, SCHEDULES, USERS } from "../../resources/agents";
 import { ALERT_ROUTES } from "../../resources/alert_routes";
 import { DAILY_USERS } from "../../resources/daily";
 import { JOBS } from "../../resources/jobs";
+import { RUN_LIMITS } from "../../resources/limits";
 import { Empty } from "../../ui/parts";
 import type { PageProps } from "../page";
 import { Configuration } from "./configuration";
@@ -35,6 +36,7 @@ const AREAS: Area[] = [
   listOf(DAILY_USERS),
   listOf(SECRETS),
   listOf(ALERT_ROUTES),
+  listOf(RUN_LIMITS),
   listOf(KEYS, "admin"),
   { slug: "usage", title: "Usage and limits", content: Usage },
   { slug: "configuration", title: "Import and export", content: Configuration },
