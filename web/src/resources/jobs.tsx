@@ -34,6 +34,6 @@ export const JOBS: Resource = {
   ],
   prepare: (body, before) => (before || body["metadata"] ? body : { ...body, metadata: {} }),
   details: (job) => [job["description"], !job["active"] && "paused", job["applied"] && "from a configuration file"].filter(Boolean).join(", "),
-  href: (job) => `/endpoints?q=${encodeURIComponent(String(job["id"]))}`,
+  href: (job) => `/jobs/${encodeURIComponent(String(job["id"]))}`,
   goesWith,
 };
