@@ -123,7 +123,8 @@ class WorldLooks:
             self.chance.gauss(0, LATENCY_SPREAD) + (LATENCY_RAISED if track.is_stressed(at) else 0.0)
         )
         self._seen_changes[number] = bisect_right(track.changes, at)
-        return Seen(at, self._seen_changes[number] > before, track.failing(at), latency_ms)
+        changed = self._seen_changes[number] > before
+        return Seen(at, changed, track.failing(at), latency_ms, number // JOB)
 
     def siblings(self, number: int) -> Sequence[int]:
         """The other endpoints of its job."""

@@ -8,6 +8,7 @@ from benchmarks.worlds import Timing, World
 
 from cadenza.domain.planning.learning.learner import Period, learn, with_sibling_change
 from cadenza.domain.planning.learning.proposal import LEAST_PERIODS, MOST_PERIODS, Bounds, decide, propose
+from cadenza.domain.planning.learning.recent_rate import JobRate
 from cadenza.domain.planning.learning.run_price import RunPrice
 from cadenza.domain.planning.learning.state import EndpointModel, Observation, SharedModel
 from cadenza.domain.planning.learning.stress import log_scaled
@@ -28,6 +29,8 @@ class Seen(NamedTuple):
     changed: bool
     failing: bool
     latency_ms: float
+    job: int = 0
+    """Of which job the endpoint is."""
 
 
 class Policy(Protocol):
@@ -66,12 +69,16 @@ class Learning:
         self._models = [EndpointModel()] * endpoints
         self._period, self._bounds = Period(timing.period_s), bounds_within(timing)
         self.shared = SharedModel()
+        self._jobs = [0] * endpoints
+        self._job_rates: dict[int, JobRate] = {}
 
     def look(self, number: int, seen: Seen) -> float:
+        self._jobs[number] = seen.job
         look = Observation(seen.at, seen.changed, seen.failing, {"latency": log_scaled(seen.latency_ms)})
-        model, shared = learn(self._models[number], look, shared=self.shared, period=self._period)
+        model, shared = learn(self._models[number], look, shared=self._shared(number), period=self._period)
         after = decide(model, shared, period=self._period, at_s=seen.at, bounds=self._bounds)
         self._models[number], self.shared, proposal = after
+        self._job_rates[seen.job] = self.shared.job
         return proposal.periods * self._period.seconds
 
     def on_sibling_change(self, number: int, at: float) -> float | None:
@@ -79,8 +86,14 @@ class Learning:
         if model.at_s is None:
             return None
         model = self._models[number] = with_sibling_change(model, at, period_s=self._period.seconds)
-        periods = propose(model, self.shared, period=self._period, at_s=at, bounds=self._bounds).periods
+        shared = self._shared(number)
+        periods = propose(model, shared, period=self._period, at_s=at, bounds=self._bounds).periods
         return (model.at_s or at) + periods * self._period.seconds
+
+    def _shared(self, number: int) -> SharedModel:
+        """What all endpoints have learned, with the rate of one endpoint's job."""
+        job = self._job_rates.get(self._jobs[number], JobRate())
+        return self.shared if job is self.shared.job else self.shared._replace(job=job)
 
 
 class Clairvoyant(IgnoresSiblings):

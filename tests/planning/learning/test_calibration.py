@@ -1,12 +1,18 @@
 """A forecast is corrected by what came of such forecasts before."""
 
+from math import exp
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cadenza.domain.planning.learning.calibration import Calibration
+from cadenza.domain.planning.learning.calibration import (
+    DOUBTED,
+    MOST_LOG_ODDS,
+    Calibration,
+    ForecastComparison,
+)
 from cadenza.domain.planning.learning.recent_rate import RATE_GRID
 
 
@@ -44,3 +50,30 @@ def test_what_came_lately_counts_more() -> None:
     found = after(0.05, 0.01, runs=50_000, calibration=before)
     half = before.corrected(0.05) / 2 + 0.01 / 2
     assert found.corrected(0.05) < half, "less than the mean of both, though there were as many"
+
+
+@given(some.floats(-MOST_LOG_ODDS, MOST_LOG_ODDS), some.floats(0.0, 5.0), some.floats(0.0, 5.0))
+def test_the_way_that_expected_what_came_gains_belief(log_odds: float, usual: float, other: float) -> None:
+    before = ForecastComparison(log_odds)
+    for changed in (True, False):
+        after = before.after_run(usual, other, changed=changed)
+        assert -MOST_LOG_ODDS <= after.log_odds <= MOST_LOG_ODDS
+        if (other >= usual) == changed:
+            assert after.log_odds >= before.log_odds - 1e-9
+        else:
+            assert after.log_odds <= before.log_odds + 1e-9
+
+
+@given(some.floats(-MOST_LOG_ODDS, MOST_LOG_ODDS), some.floats(0.0, 5.0), some.floats(0.0, 5.0))
+def test_a_forecast_by_two_ways_lies_between_them(log_odds: float, usual: float, other: float) -> None:
+    mixed = ForecastComparison(log_odds).mixed(usual, other)
+    assert min(usual, other) - 1e-9 <= mixed <= max(usual, other) + 1e-9
+
+
+@pytest.mark.parametrize(("true", "believed"), [(0.3, True), (0.1, False)])
+def test_the_better_of_two_forecasts_is_believed(*, true: float, believed: bool) -> None:
+    chance, comparison = Random(4), ForecastComparison(DOUBTED)
+    for _ in range(500):
+        comparison = comparison.after_run(0.1, 0.3, changed=chance.random() > exp(-true))
+    assert (comparison.weight > 0.99) is believed
+    assert comparison.counts is believed

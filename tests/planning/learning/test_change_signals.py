@@ -11,10 +11,16 @@ from hypothesis import strategies as some
 
 from cadenza.domain.planning.learning import change_signals
 from cadenza.domain.planning.learning import stress as stress_model
-from cadenza.domain.planning.learning.change_signals import EMPTY_RECORD, SignalBin
+from cadenza.domain.planning.learning.change_signals import (
+    EMPTY_RECORD,
+    OWN_CHANGES,
+    STRESS_SIGNAL,
+    SignalBin,
+    SignalRecords,
+)
 from cadenza.domain.planning.learning.long_term_rate import GammaRate
 from cadenza.domain.planning.learning.proposal import RateForecast
-from cadenza.domain.planning.learning.stress import MetricLevel, MetricLevels
+from cadenza.domain.planning.learning.stress import MetricLevel, MetricLevels, StressedScores
 from cadenza.domain.planning.learning.weekly_pattern import DAY_H, HOUR_S, WeeklyPattern, hour_of_week
 
 CALM = 50.0
@@ -31,23 +37,26 @@ def calm_levels(observations: int = 200) -> MetricLevels:
     return levels
 
 
+def after(stress: float, metrics: dict[str, float], levels: MetricLevels) -> float:
+    return stress_model.stress_after(stress, metrics, levels=levels, stressed_scores=StressedScores()).stress
+
+
 def test_a_few_high_figures_make_an_endpoint_stressed_and_calm_ones_end_it() -> None:
     chance, levels, stress = Random(2), calm_levels(), stress_model.USUAL_STRESS
     for _ in range(3):
-        stress = stress_model.stress_after(
-            stress_model.decayed_stress(stress, 1.0), levels, latency(chance, 120.0)
-        )
+        stress = after(stress_model.decayed_stress(stress, 1.0), latency(chance, 120.0), levels)
     assert stress > 0.9
     for _ in range(6):
-        stress = stress_model.stress_after(stress_model.decayed_stress(stress, 1.0), levels, latency(chance))
+        stress = after(stress_model.decayed_stress(stress, 1.0), latency(chance), levels)
     assert stress < 0.2
 
 
 @given(some.floats(-1e300, 1e300), some.floats(0.01, 0.99))
 def test_no_single_figure_decides(value: float, stress: float) -> None:
-    after = stress_model.stress_after(stress, calm_levels(20), {"latency": stress_model.log_scaled(value)})
-    assert stress_model.LEAST_PROBABILITY <= after <= 1 - stress_model.LEAST_PROBABILITY
-    assert after / (1 - after) <= 1.01 / stress_model.OUTLIER_SHARE * stress / (1 - stress)
+    found = after(stress, {"latency": stress_model.log_scaled(value)}, calm_levels(20))
+    assert stress_model.LEAST_PROBABILITY <= found <= 1 - stress_model.LEAST_PROBABILITY
+    factor = found / (1 - found) / (stress / (1 - stress))
+    assert 0.99 * stress_model.OUTLIER_SHARE <= factor <= 1.01 / stress_model.OUTLIER_SHARE
 
 
 def test_what_stress_does_does_not_become_usual() -> None:
@@ -168,3 +177,59 @@ def test_the_higher_rate_counts_of_the_latest_runs_and_of_signals(
 ) -> None:
     expected = RateForecast(GammaRate(1.0, 10.0), recent=recent, signal=signal, hour_ratio=2.0)
     assert expected.rate == pytest.approx(rate)
+
+
+@given(some.lists(some.floats(0.0, 30.0), max_size=200), some.floats(0.01, 0.99), some.floats(0.0, 20.0))
+def test_the_stranger_a_figure_the_more_stress_it_means_whatever_stress_looked_like(
+    scores: list[float], stress: float, score: float
+) -> None:
+    stressed_scores, levels = StressedScores(), {"latency": MetricLevel(0.0, 1.0, 100)}
+    for one in scores:
+        stressed_scores = stressed_scores.plus(one)
+    lower, higher = (
+        stress_model.stress_after(stress, {"latency": at}, levels=levels, stressed_scores=stressed_scores)
+        for at in (score, score + 1.0)
+    )
+    assert higher.stress >= lower.stress - 1e-9
+
+
+def test_one_calm_figure_ends_the_stress_of_which_the_looks_are_known() -> None:
+    levels, stressed_scores = {"latency": MetricLevel(0.0, 1.0, 100)}, StressedScores()
+    unknown = after(0.98, {"latency": 0.5}, levels)
+    for _ in range(500):
+        stressed_scores = stress_model.stress_after(
+            0.98, {"latency": 4.5}, levels=levels, stressed_scores=stressed_scores
+        ).stressed_scores
+    known = stress_model.stress_after(0.98, {"latency": 0.5}, levels=levels, stressed_scores=stressed_scores)
+    assert known.stress < 0.3
+    assert unknown > 0.9
+    assert known.stressed_scores == stressed_scores, "a calm figure does not teach what stress looks like"
+
+
+def test_changes_that_figures_foretell_are_no_merit_of_other_signals() -> None:
+    strong = {STRESS_SIGNAL: 1.0, OWN_CHANGES: 1.0}
+    with_figures: SignalRecords = {}
+    without_figures: SignalRecords = {}
+    for _ in range(200):
+        for strength, changes in ((1.0, 0.3), (0.0, 0.003)):
+            observed = SignalBin(changes=changes, expected=0.03, periods=1.0)
+            both = dict.fromkeys(strong, strength)
+            rates = change_signals.signal_rates(with_figures, both, long_run=0.03)
+            with_figures = change_signals.updated_records(
+                with_figures, both, observed=observed, expected=rates.expected
+            )
+            without_figures = change_signals.updated_records(
+                without_figures, {STRESS_SIGNAL: 0.0, OWN_CHANGES: strength}, observed=observed, expected=0.03
+            )
+    calm_again = {STRESS_SIGNAL: 0.0, OWN_CHANGES: 1.0}
+    assert change_signals.signal_rates(with_figures, calm_again, long_run=0.03).strongest == 0.0
+    assert change_signals.signal_rates(without_figures, calm_again, long_run=0.03).strongest > 0.1
+    assert change_signals.signal_rates(with_figures, strong, long_run=0.03).figures > 0.1
+
+
+def test_an_hour_of_which_nothing_is_known_is_as_the_one_before() -> None:
+    profile = WeeklyPattern()
+    for hour in (8, 9):
+        profile = profile.updated(hour * HOUR_S, changes=400.0 if hour == 9 else 100.0, expected=100.0)
+    assert profile.rate_ratio(10 * HOUR_S) == pytest.approx(profile.day[9].rate_ratio(1.0))
+    assert profile.rate_ratio(11 * HOUR_S) == pytest.approx(1.0)

@@ -3,7 +3,7 @@
 import pytest
 from tests.planning.learning.learning_fixtures import MINUTE_MS, LearningHarness
 
-from cadenza.adapters.planners.learning.cache import BudgetScope
+from cadenza.adapters.planners.learning.cache import LearningScope
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.plan import Source
 
@@ -27,7 +27,7 @@ async def test_time_in_which_it_could_not_run_counts_for_neither_schedule(
     await harness.add_endpoints(planning=Planning(learning=learning))
     await harness.run_repeatedly(30, every=3)
     harness.clock.jump(180 * MINUTE_MS)
-    scope, cache = BudgetScope("default", str(learning)), harness.planner._cache
+    scope, cache = LearningScope("default", str(learning), "default"), harness.planner._cache
     before, shared_before = cache.get(harness.key()).model, cache.shared(scope)
     await harness.run("news", source=source, late_ms=late_ms)
     await harness.analyze()

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from tests.planning.learning.learning_fixtures import MINUTE_MS, ON, LearningHarness
 
-from cadenza.adapters.planners.learning.cache import BudgetScope, LearnedState, LearningCache
+from cadenza.adapters.planners.learning.cache import LearnedState, LearningCache, LearningScope
 from cadenza.adapters.planners.learning.planner import LearningPlanner
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.learning.recent_rate import JobRate
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
@@ -148,7 +149,7 @@ async def test_somebody_elses_hint_stands_and_its_author_is_judged(harness: Lear
             harness.clock.jump(MINUTE_MS)
             await harness.run_and_analyze(("news", number, 1))
         harness.tools()
-    shared = harness.planner._cache.shared(BudgetScope("default", "on"))
+    shared = harness.planner._cache.shared(LearningScope("default", "on", "default"))
     loud = shared.record("hint llm")[-1]
     assert loud.changes > 20
     assert loud.rate_ratio > 3
@@ -322,13 +323,13 @@ async def test_what_is_at_hand_is_bounded_and_what_let_go_is_known_to_the_store(
     state, now = LearningCache(harness.store.analyses, most=10), harness.clock.now()
     for number in range(100):
         key = EndpointKey("default", f"endpoint-{number}")
-        await state.load(key, BudgetScope("default", "on"))
+        await state.load(key, LearningScope("default", "on", "default"))
         state.put(key, LearnedState(period_s=float(number)))
         now += timedelta(minutes=2)
         await state.save(now)
     assert sum(state.has(EndpointKey("default", f"endpoint-{number}")) for number in range(100)) <= 10
     first = EndpointKey("default", "endpoint-1")
-    await state.load(first, BudgetScope("default", "on"))
+    await state.load(first, LearningScope("default", "on", "default"))
     assert state.get(first).period_s == 1.0
 
 
@@ -340,3 +341,28 @@ async def test_it_has_no_opinion_before_the_first_look(harness: LearningHarness)
 
 def _paced(old: Endpoint, interval_ms: int) -> ChangedEndpoint:
     return ChangedEndpoint(evolve(old, baseline=Every(interval_ms)))
+
+
+async def test_a_job_is_followed_as_a_whole_also_after_a_restart(harness: LearningHarness) -> None:
+    await harness.add_endpoints("front", "back")
+    scope = LearningScope("default", "on", "default")
+    for number in range(20):
+        harness.clock.jump(MINUTE_MS)
+        for name in ("front", "back"):
+            await harness.run_and_analyze(number // 4, name)
+    before = harness.planner._cache.shared(scope).job
+    harness.clock.jump(5 * MINUTE_MS)
+    await harness.run_and_analyze(19 // 4, "back")
+    job = harness.planner._cache.shared(scope).job
+    assert job.at_s == harness.clock.now().timestamp()
+    shares = harness.planner._cache.shared(scope).population.shares
+    assert job.mean(shares, job.at_s, period_s=60.0) < before.mean(shares, before.at_s, period_s=60.0), (
+        "a run without a change lowers it"
+    )
+    harness.planner = LearningPlanner(harness.store)
+    await harness.planner._cache.load(harness.key("front"), scope)
+    restored = harness.planner._cache.shared(scope).job
+    assert restored.support == pytest.approx(job.support)
+    assert restored.at_s == job.at_s
+    await harness.planner._cache.load(harness.key("front"), LearningScope("default", "on", "other"))
+    assert harness.planner._cache.shared(LearningScope("default", "on", "other")).job == JobRate()

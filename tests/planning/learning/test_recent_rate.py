@@ -11,6 +11,7 @@ from cadenza.domain.planning.learning.recent_rate import (
     GRID_SIZE,
     MOST_LOG_ODDS,
     PERSISTENCE_PERIODS,
+    JobRate,
     PopulationRates,
     RecentRate,
     updated_rates,
@@ -99,3 +100,48 @@ def test_how_long_a_rate_lasts_is_learned() -> None:
     expected = [sum(map(mul, population.weights, PERSISTENCE_PERIODS)) for population in (steady, fickle)]
     assert expected[0] > 1_500
     assert expected[1] < 100
+
+
+SHARES = PopulationRates().shares
+
+
+def job_rate(job: JobRate, at_s: float = 0.0) -> float:
+    return job.mean(SHARES, at_s, period_s=60.0)
+
+
+def a_job(observations: list[tuple[float, bool]]) -> JobRate:
+    job, at_s = JobRate(), 0.0
+    for periods, changed in observations:
+        at_s += periods * 10
+        job = job.after_run(SHARES, at_s, period_s=60.0, periods=periods, changed=changed)
+    return job
+
+
+@given(OBSERVATIONS, some.floats(0.1, 5.0))
+def test_a_change_raises_the_rate_of_the_job_and_quiet_lowers_it(
+    observations: list[tuple[float, bool]], periods: float
+) -> None:
+    job = a_job(observations)
+    before = job_rate(job, job.at_s)
+    for changed in (True, False):
+        after = job.after_run(SHARES, job.at_s, period_s=60.0, periods=periods, changed=changed)
+        found = job_rate(after, after.at_s)
+        assert (found >= before * (1 - 1e-3)) if changed else (found <= before * (1 + 1e-3))
+
+
+@given(OBSERVATIONS, some.floats(0.0, 1e5))
+def test_without_runs_a_job_becomes_any_other(observations: list[tuple[float, bool]], seconds: float) -> None:
+    job, usual = a_job(observations), job_rate(JobRate())
+    now, later = job_rate(job, job.at_s), job_rate(job, job.at_s + seconds)
+    assert min(now, usual) * (1 - 1e-9) <= later <= max(now, usual) * (1 + 1e-9)
+    assert isclose(job_rate(job, job.at_s + 1e9), usual, rel_tol=1e-6)
+
+
+@given(OBSERVATIONS, some.floats(0.0, 100.0))
+def test_a_rate_is_forecast_ahead_as_if_the_time_had_passed(
+    observations: list[tuple[float, bool]], ahead: float
+) -> None:
+    recent_rate, population = after(observations)
+    shares, weights = population.shares, population.weights
+    waited = recent_rate.after_wait(ahead).mean(shares, weights)
+    assert isclose(recent_rate.mean(shares, weights, ahead=ahead), waited, rel_tol=1e-6)

@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.planners.learning.cache import LearnedState
-from cadenza.domain.planning.learning.calibration import Calibration
 from cadenza.domain.planning.learning.learner import Period, learn, with_foreign_hint, with_sibling_change
 from cadenza.domain.planning.learning.proposal import Bounds, decide
-from cadenza.domain.planning.learning.serialization import model_from_note, shared_from_note, to_note
+from cadenza.domain.planning.learning.serialization import (
+    FIRST_FIELDS,
+    model_from_note,
+    shared_from_note,
+    to_note,
+)
 from cadenza.domain.planning.learning.state import EndpointModel, Observation, SharedModel
 
 PERIOD = Period(60.0)
@@ -50,10 +54,12 @@ def test_what_is_known_survives_its_note() -> None:
     assert nearly(shared_from_note(through_a_store(to_note(shared)))) == nearly(shared)
 
 
-def test_a_shared_note_of_an_earlier_release_keeps_all_but_the_calibration() -> None:
+def test_a_shared_note_of_an_earlier_release_keeps_all_that_it_has() -> None:
     _, shared = learned_models()
-    found = shared_from_note(through_a_store(to_note(shared[:-1])))
-    assert nearly(found) == nearly(shared._replace(calibration=Calibration()))
+    newest: Any = shared
+    for fields in (FIRST_FIELDS, FIRST_FIELDS + 1):
+        found = shared_from_note(through_a_store(to_note(newest[:fields])))
+        assert nearly(found) == nearly([*newest[:fields], *SharedModel()[fields:]])
 
 
 def test_the_same_is_decided_after_a_restart() -> None:

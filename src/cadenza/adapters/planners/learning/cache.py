@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.json_values import Json
+from cadenza.domain.planning.learning.recent_rate import JobRate
 from cadenza.domain.planning.learning.run_price import RunPrice
 from cadenza.domain.planning.learning.serialization import (
     PLANNER,
+    job_from_note,
     model_from_note,
     price_from_note,
     shared_from_note,
@@ -20,7 +22,7 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.ports.planning import AnalysisStore
 
 VERSION = 1
-SHARED_NOTE, RUN_PRICE_NOTE = "*pool", "*purse"
+SHARED_NOTE, RUN_PRICE_NOTE, JOB_NOTE = "*pool", "*purse", "*job"
 """Ids of notes that belong to no endpoint; no endpoint has such an id."""
 SAVE_EVERY = timedelta(seconds=60)
 MOST_CACHED = 20_000
@@ -54,11 +56,28 @@ class LearnedState(NamedTuple):
             return cls()
 
 
-class BudgetScope(NamedTuple):
-    """The endpoints of a tenant that share one budget and so one price."""
+class LearningScope(NamedTuple):
+    """With whom an endpoint learns: all of its tenant, those of its budget, and those of its job."""
 
     tenant_id: str
-    group: str
+    budget: str
+    """The endpoints that share one budget and so one price."""
+    job_id: str
+
+    @property
+    def shared_key(self) -> EndpointKey:
+        """The key of what all endpoints of the tenant have learned."""
+        return EndpointKey(self.tenant_id, SHARED_NOTE)
+
+    @property
+    def run_price_key(self) -> EndpointKey:
+        """The key of the budget's price."""
+        return EndpointKey(self.tenant_id, f"{RUN_PRICE_NOTE}:{self.budget}")
+
+    @property
+    def job_key(self) -> EndpointKey:
+        """The key of the job's rate."""
+        return EndpointKey(self.tenant_id, f"{JOB_NOTE}:{self.job_id}")
 
 
 class LearningCache:
@@ -72,17 +91,20 @@ class LearningCache:
         self._store = store
         self._most = most
         self._states: OrderedDict[EndpointKey, LearnedState] = OrderedDict()
-        self._shared_models: dict[str, SharedModel] = {}
-        self._run_prices: dict[BudgetScope, RunPrice] = {}
+        self._shared_models: dict[EndpointKey, SharedModel] = {}
+        self._run_prices: dict[EndpointKey, RunPrice] = {}
+        self._job_rates: OrderedDict[EndpointKey, JobRate] = OrderedDict()
         self._unsaved: set[EndpointKey] = set()
         self._saved_at: datetime | None = None
 
-    async def load(self, key: EndpointKey, scope: BudgetScope) -> None:
+    async def load(self, key: EndpointKey, scope: LearningScope) -> None:
         """Load what is missing about an endpoint."""
+        shared_key, run_price_key, job_key = scope.shared_key, scope.run_price_key, scope.job_key
         wanted = [
             *([] if key in self._states else [key]),
-            *([] if key.tenant_id in self._shared_models else [_shared_key(key.tenant_id)]),
-            *([] if scope in self._run_prices else [_run_price_key(scope)]),
+            *([] if shared_key in self._shared_models else [shared_key]),
+            *([] if run_price_key in self._run_prices else [run_price_key]),
+            *([] if job_key in self._job_rates else [job_key]),
         ]
         if not wanted:
             return
@@ -90,11 +112,12 @@ class LearningCache:
         # A concurrent analysis may have loaded and changed the same entries meanwhile: they stay.
         self._states.setdefault(key, LearnedState.from_note(notes.get(key)))
         self._shared_models.setdefault(
-            key.tenant_id, _restored(shared_from_note, notes.get(_shared_key(key.tenant_id)), SharedModel())
+            shared_key, _restored(shared_from_note, notes.get(shared_key), SharedModel())
         )
         self._run_prices.setdefault(
-            scope, _restored(price_from_note, notes.get(_run_price_key(scope)), RunPrice())
+            run_price_key, _restored(price_from_note, notes.get(run_price_key), RunPrice())
         )
+        self._job_rates.setdefault(job_key, _restored(job_from_note, notes.get(job_key), JobRate()))
 
     def has(self, key: EndpointKey) -> bool:
         """Whether an endpoint is cached."""
@@ -110,14 +133,20 @@ class LearningCache:
         self._states.move_to_end(key)
         self._unsaved.add(key)
 
-    def shared(self, scope: BudgetScope) -> SharedModel:
-        """The shared model of a tenant, with the price of one budget."""
-        return self._shared_models[scope.tenant_id]._replace(run_price=self._run_prices[scope])
+    def shared(self, scope: LearningScope) -> SharedModel:
+        """The shared model of a tenant, with the price of one budget and the rate of one job."""
+        return self._shared_models[scope.shared_key]._replace(
+            run_price=self._run_prices[scope.run_price_key],
+            job=self._job_rates.get(scope.job_key, JobRate()),
+        )
 
-    def put_shared(self, scope: BudgetScope, shared: SharedModel) -> None:
-        """Set the shared model of a tenant and the price of one budget, to be saved."""
-        self._shared_models[scope.tenant_id], self._run_prices[scope] = shared, shared.run_price
-        self._unsaved |= {_shared_key(scope.tenant_id), _run_price_key(scope)}
+    def put_shared(self, scope: LearningScope, shared: SharedModel) -> None:
+        """Set the shared model of a tenant, the price of one budget and the rate of one job, to be saved."""
+        self._shared_models[scope.shared_key] = shared
+        self._run_prices[scope.run_price_key] = shared.run_price
+        self._job_rates[scope.job_key] = shared.job
+        self._job_rates.move_to_end(scope.job_key)
+        self._unsaved |= {scope.shared_key, scope.run_price_key, scope.job_key}
 
     async def save(self, now: datetime) -> None:
         """Save what changed, at most once a minute; if the store is unavailable, it is saved later."""
@@ -132,29 +161,19 @@ class LearningCache:
         self._evict()
 
     def _notes(self, keys: Collection[EndpointKey]) -> Iterable[tuple[EndpointKey, Json]]:
-        for tenant_id, shared in self._shared_models.items():
-            if _shared_key(tenant_id) in keys:
-                yield _shared_key(tenant_id), [VERSION, to_note(shared)]
-        for scope, run_price in self._run_prices.items():
-            if _run_price_key(scope) in keys:
-                yield _run_price_key(scope), [VERSION, to_note(run_price)]
         for key in keys:
+            for models in (self._shared_models, self._run_prices, self._job_rates):
+                if key in models:
+                    yield key, [VERSION, to_note(models[key])]
             if key in self._states:
                 yield key, self._states[key].to_note()
 
     def _evict(self) -> None:
         """Remove the least recently used entries beyond the limit; they are saved."""
-        saved = [key for key in self._states if key not in self._unsaved]
-        for key in saved[: max(len(self._states) - self._most, 0)]:
-            del self._states[key]
-
-
-def _shared_key(tenant_id: str) -> EndpointKey:
-    return EndpointKey(tenant_id, SHARED_NOTE)
-
-
-def _run_price_key(scope: BudgetScope) -> EndpointKey:
-    return EndpointKey(scope.tenant_id, f"{RUN_PRICE_NOTE}:{scope.group}")
+        for cached in (self._states, self._job_rates):
+            saved = [key for key in cached if key not in self._unsaved]
+            for key in saved[: max(len(cached) - self._most, 0)]:
+                del cached[key]
 
 
 def _restored(restore: Any, note: Any, default: Any) -> Any:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cadenza.adapters.planners.change_detection import fingerprint, was_executed
-from cadenza.adapters.planners.learning.cache import BudgetScope, LearnedState, LearningCache
+from cadenza.adapters.planners.learning.cache import LearnedState, LearningCache, LearningScope
 from cadenza.adapters.planners.learning.observations import bounds_of, epoch_seconds, observation_of
 from cadenza.domain.planning.learning.learner import Period, learn, with_foreign_hint, with_sibling_change
 from cadenza.domain.planning.learning.proposal import Proposal, decide, propose
@@ -43,15 +43,15 @@ def foreign_hint(endpoint: Endpoint, now: datetime) -> IntervalHint | None:
     return hint if hint is not None and hint.fresh(now) and hint.origin != ORIGIN else None
 
 
-def budget_scope(endpoint: Endpoint) -> BudgetScope:
-    """The budget of an endpoint: its job's, if that has one; else one for all of the tenant's others.
+def learning_scope(endpoint: Endpoint) -> LearningScope:
+    """The budget of an endpoint is its job's, if that has one; else one for all of the tenant's others.
 
     Shadow mode has budgets of its own, so that it does not change the price of actual runs.
     """
     planning = endpoint.planning
     mode = "on" if planning.learning is Learning.ON else "shadow"
     job = "" if planning.runs_per_hour is None else f":{endpoint.job_id}"
-    return BudgetScope(endpoint.tenant_id, f"{mode}{job}")
+    return LearningScope(endpoint.tenant_id, f"{mode}{job}", endpoint.job_id)
 
 
 class Estimator:
@@ -68,7 +68,7 @@ class Estimator:
         3. A proposal is made; without a new run it leaves the price as it is.
         4. A change is passed on to the siblings' models.
         """
-        endpoint, scope = briefing.endpoint, budget_scope(briefing.endpoint)
+        endpoint, scope = briefing.endpoint, learning_scope(briefing.endpoint)
         before = self._prepared_state(briefing, period)
         new_runs = _new_runs(briefing, before)
         state, shared, changed = _learn_from(

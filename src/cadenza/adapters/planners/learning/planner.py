@@ -2,7 +2,7 @@
 
 from cadenza.adapters.planners.learning.actions import choose_action
 from cadenza.adapters.planners.learning.cache import LearningCache
-from cadenza.adapters.planners.learning.estimator import Estimate, Estimator, budget_scope
+from cadenza.adapters.planners.learning.estimator import Estimate, Estimator, learning_scope
 from cadenza.adapters.planners.learning.observations import period_of
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.learning.explanation import explanation
@@ -42,7 +42,7 @@ class LearningPlanner:
         endpoint, period = briefing.endpoint, period_of(briefing.endpoint)
         if period is None:
             return EMPTY_RESULT
-        await self._cache.load(endpoint.key, budget_scope(endpoint))
+        await self._cache.load(endpoint.key, learning_scope(endpoint))
         estimate = self._estimator.estimate(briefing, period)
         steered = estimate is not None and await self._act(briefing, estimate, call)
         result = EMPTY_RESULT if estimate is None else self._result(briefing, estimate, steered=steered)

@@ -1,6 +1,6 @@
-"""How often changes came where a rate was forecast, so that its own record corrects the forecast."""
+"""What came of forecasts: a correction of rates, and which of two ways to forecast is better."""
 
-from math import log
+from math import exp, expm1, log
 from typing import NamedTuple
 
 from cadenza.domain.planning.learning.recent_rate import FASTEST, GRID_SIZE, SLOWEST
@@ -8,6 +8,10 @@ from cadenza.domain.planning.learning.recent_rate import FASTEST, GRID_SIZE, SLO
 PRIOR_CHANGES = 4.0
 """How many changes it takes until a correction is believed more than doubted."""
 MOST_CHANGES = 2_000.0
+DOUBTED, MOST_LOG_ODDS = -3.0, 20.0
+"""The log odds of a way to forecast that is doubted at first; and how far evidence may move them."""
+LEAST_LOG_ODDS = -6.0
+LEAST_EXPECTED = 1e-9
 PER_LOG = (GRID_SIZE - 1) / log(FASTEST / SLOWEST)
 
 
@@ -48,6 +52,38 @@ class Calibration(NamedTuple):
         records[lower] = records[lower].plus(1 - fraction, changes, expected)
         records[lower + 1] = records[lower + 1].plus(fraction, changes, expected)
         return Calibration(tuple(records))
+
+
+class ForecastComparison(NamedTuple):
+    """Whether forecasts are better in another way, by the changes that came."""
+
+    log_odds: float = 0.0
+
+    @property
+    def weight(self) -> float:
+        """The probability that the other way is the better one."""
+        return 1 / (1 + exp(-self.log_odds))
+
+    @property
+    def counts(self) -> bool:
+        """Whether the other way is likely enough to be asked."""
+        return self.log_odds > LEAST_LOG_ODDS
+
+    def mixed(self, usual: float, other: float) -> float:
+        """The forecast by both ways, each as much as it is likely to be the better one."""
+        return usual + self.weight * (other - usual)
+
+    def believed(self, ratio: float) -> float:
+        """A ratio of the other forecast to the usual one, as far as that way is believed."""
+        return self.mixed(1.0, ratio) if self.counts else 1.0
+
+    def after_run(self, usual: float, other: float, *, changed: bool) -> "ForecastComparison":
+        """After a run for which so many changes were expected in both ways, by Bayes' rule."""
+        if usual == other:
+            return self
+        usual, other = max(usual, LEAST_EXPECTED), max(other, LEAST_EXPECTED)
+        gained = log(expm1(-other) / expm1(-usual)) if changed else usual - other
+        return ForecastComparison(min(max(self.log_odds + gained, -MOST_LOG_ODDS), MOST_LOG_ODDS))
 
 
 def _position(rate: float) -> tuple[int, float]:

@@ -11,6 +11,8 @@ PRIOR_CHANGES = 3.0
 SIGNIFICANT_RATIO = 1.5
 """A signal counts when its rate exceeds the long-run rate, and the rate without it, by this factor."""
 MOST_CHANGES = 1_000.0
+LEAST_STRENGTH = 1e-4
+"""A weaker signal is never significant: its ratio is that of no signal, whatever a stronger one's is."""
 BINS = 5
 MOST_SIGNALS = 12
 
@@ -44,6 +46,7 @@ class SignalBin(NamedTuple):
 SignalRecord = tuple[SignalBin, ...]
 """The track record of one signal: a bin for each quarter of its strength."""
 EMPTY_RECORD: SignalRecord = (SignalBin(),) * BINS
+SignalRecords = Mapping[str, SignalRecord]
 
 
 def signal_rate(record: SignalRecord, strength: float, *, long_run: float) -> float:
@@ -51,14 +54,59 @@ def signal_rate(record: SignalRecord, strength: float, *, long_run: float) -> fl
 
     It is the geometric mean of the rate by the ratio to the long run and of the rate observed directly.
     """
+    if strength < LEAST_STRENGTH:
+        return 0.0
     lower, fraction = _bin_position(strength)
     below, above = record[lower], record[lower + 1]
     ratio = below.rate_ratio * (1 - fraction) + above.rate_ratio * fraction
-    if ratio <= SIGNIFICANT_RATIO * max(record[0].rate_ratio, 1.0):
+    if ratio <= SIGNIFICANT_RATIO or ratio <= SIGNIFICANT_RATIO * record[0].rate_ratio:
         return 0.0
     changes = below.changes * (1 - fraction) + above.changes * fraction
     periods = below.periods * (1 - fraction) + above.periods * fraction
     return sqrt(ratio * long_run * changes / periods) if periods > 0 else ratio * long_run
+
+
+class SignalRates(NamedTuple):
+    """The rates that signals predict."""
+
+    figures: float
+    """The rate by the figures alone; 0 if they are not significant."""
+    strongest: float
+    """The highest rate that any signal predicts; 0 if none is significant."""
+    expected: float
+    """What is expected by the figures and in the long run: other signals count for what they add."""
+
+
+def signal_rates(records: SignalRecords, strengths: SignalStrengths, *, long_run: float) -> SignalRates:
+    """The rates that signals predict.
+
+    1. The figures come first: while they foretell changes, an endpoint's own changes and its
+       siblings' say little more.
+    2. The others are measured against what is expected without them.
+    """
+    figures = signal_rate(
+        records.get(STRESS_SIGNAL, EMPTY_RECORD), strengths[STRESS_SIGNAL], long_run=long_run
+    )
+    expected, strongest = max(figures, long_run), figures
+    for signal, strength in strengths.items():
+        if signal != STRESS_SIGNAL:
+            record = records.get(signal, EMPTY_RECORD)
+            strongest = max(strongest, signal_rate(record, strength, long_run=expected))
+    return SignalRates(figures, strongest, expected)
+
+
+def updated_records(
+    records: SignalRecords, strengths: SignalStrengths, *, observed: SignalBin, expected: float
+) -> SignalRecords:
+    """The records after a run: of the figures, and of the others for what they add to what was expected."""
+    after = dict(records)
+    further = SignalBin(observed.changes, max(observed.expected, expected), observed.periods)
+    for signal, strength in strengths.items():
+        seen = observed if signal == STRESS_SIGNAL else further
+        after[signal] = updated_record(after.get(signal, EMPTY_RECORD), strength, observed=seen)
+    if len(after) > MOST_SIGNALS:
+        del after[min(after, key=lambda signal: sum(one.expected for one in after[signal]))]
+    return after
 
 
 def updated_record(record: SignalRecord, strength: float, *, observed: SignalBin) -> SignalRecord:

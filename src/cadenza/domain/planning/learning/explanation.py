@@ -66,9 +66,17 @@ def _signals(model: EndpointModel, proposal: Proposal, period: Period) -> str:
     meaning = f"they mean {proposal.forecast.signal * HOUR_S / period.seconds:.2g} changes an hour"
     strengths = model.strengths(model.at_s or 0.0, period.seconds)
     named = {"figures": "stress", "itself": "its own changes", "siblings": "its siblings' changes"}
+    job = proposal.forecast.job
     parts = [f"{named.get(signal, signal)} {strength:.0%}" for signal, strength in strengths.items()]
     means = meaning if proposal.forecast.signal else "they mean nothing more"
-    return f"Signals: {', '.join(parts)}; {means}; the hour counts {proposal.forecast.hour_ratio:.2g} times."
+    signals = f"Signals: {', '.join(parts)}; {means}; the hour counts"
+    if job is None:
+        return f"{signals} {proposal.forecast.hour_ratio:.2g} times."
+    per_hour, belief = job.rate * HOUR_S / period.seconds, job.comparison.weight
+    return (
+        f"{signals} {proposal.forecast.hour_ratio:.2g} times,"
+        f" and its job, with {per_hour:.2g} changes an hour, {belief:.0%}."
+    )
 
 
 def _alternatives(proposal: Proposal, period: Period) -> str:
@@ -76,6 +84,7 @@ def _alternatives(proposal: Proposal, period: Period) -> str:
     expected = proposal.forecast
     without = {
         "without signals": proposal.at_rate(expected._replace(signal=0.0).rate),
+        "without its job": proposal.at_rate(expected._replace(job=None).rate),
         "without the hour": proposal.at_rate(expected._replace(hour_ratio=1.0).rate),
         "without the forecast's own record": proposal.at_rate(expected.uncorrected),
         "by the long run alone": proposal.at_rate(expected.long_run.mean),

@@ -1,28 +1,28 @@
 """Updates the models of an endpoint, and of all that share its budget, with one observation."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from cadenza.domain.planning.learning.change_signals import (
-    EMPTY_RECORD,
-    MOST_SIGNALS,
     SignalBin,
-    SignalRecord,
-    SignalStrengths,
     decayed,
-    signal_rate,
-    updated_record,
+    signal_rates,
+    updated_records,
 )
 from cadenza.domain.planning.learning.long_term_rate import GammaRate, changes_per_seen_one, evidence_of
 from cadenza.domain.planning.learning.recent_rate import updated_rates
 from cadenza.domain.planning.learning.state import EndpointModel, ForeignHint, Observation, SharedModel
-from cadenza.domain.planning.learning.stress import decayed_stress, levels_after, stress_after
+from cadenza.domain.planning.learning.stress import (
+    STRESSED,
+    StressedScores,
+    decayed_stress,
+    levels_after,
+    stress_after,
+)
 
 HALF_LIFE_S, HALF_LIFE_PERIODS = 2 * 86_400.0, 500.0
 """The half-life of evidence about the long run: the longer of the two."""
 LONGEST_PERIODS = 1_000.0
 LEAST_GAP = 1e-3
-STRESSED = 0.5
 
 
 class Period(NamedTuple):
@@ -50,7 +50,8 @@ def learn(
 
     1. The first observation only sets the starting point.
     2. While the endpoint is failing, the rate of its recovery is learned.
-    3. Otherwise the rate of changes is: in the long run, recently, by hour, and by each signal.
+    3. Otherwise the rate of changes is: in the long run, recently, of its job, by hour, and by
+       each signal.
     4. The metrics update its stress, and a change adds excitation.
     5. The run is charged to the price, and the gains are counted; not for a delayed run, which
        would have come at that moment with any schedule.
@@ -65,7 +66,12 @@ def learn(
         learned = _learn_changes(
             model, observation, shared=shared, periods=periods, decay=decay, period_s=period.seconds
         )
-    after, shared = _update_signals(learned.model, observation, periods), learned.shared
+    after, stressed_scores = _update_signals(
+        learned.model, observation, periods=periods, stressed_scores=learned.shared.stressed_scores
+    )
+    shared = learned.shared
+    if stressed_scores is not shared.stressed_scores:
+        shared = shared._replace(stressed_scores=stressed_scores)
     if observation.delayed:
         return after, shared
     if observation.changed:
@@ -84,7 +90,7 @@ def _charge(
     """In shadow mode, the runs that were proposed are charged instead of the actual one."""
     learned_gap = model.proposed_periods if period.shadow else max(periods, LEAST_GAP)
     baseline_gap = max(periods, LEAST_GAP) if period.shadow else 1.0
-    allowance = period.allowance * shared.weekly_pattern.budget_share(observation.at_s)
+    allowance = period.allowance * shared.budget_share(observation.at_s)
     spent = periods / learned_gap if period.shadow else 1.0
     changed, period_s = observation.changed, period.seconds
     return model._replace(
@@ -146,19 +152,25 @@ def _learn_changes(
     at_s, changed = observation.at_s, observation.changed
     estimate = shared.long_run.gamma().posterior(model.long_run)
     strengths = model.strengths(at_s - periods * period_s / 2, period_s)
-    hour_ratio = shared.weekly_pattern.rate_ratio(at_s)
     population, recent_rate = shared.population, model.recent_rate.after_wait(periods)
-    strongest = strongest_signal_rate(strengths, shared, long_run=estimate.mean)
-    recent = recent_rate.mean(population.shares, population.weights)
-    forecast = max(recent, strongest) * hour_ratio
-    seen = changes_per_seen_one(shared.calibration.corrected(forecast) * periods) if changed else 0.0
-    if strongest <= recent:
+    shares = population.shares
+    alone = recent_rate.mean(shares, population.weights)
+    job = max(alone, shared.job.mean(shares, at_s - periods * period_s / 2, period_s=period_s))
+    signals = signal_rates(shared.signal_records, strengths, long_run=estimate.mean)
+    recent, of_hour = shared.jobs.mixed(alone, job), shared.weekly_pattern.rate_ratio(at_s)
+    hour_ratio = shared.hours.believed(of_hour)
+    forecast = max(recent, signals.strongest)
+    hours_periods = periods * hour_ratio
+    if signals.strongest <= recent:
         recent_rate, population = updated_rates(
-            recent_rate, population, periods=periods * hour_ratio, spent=periods, changed=changed
+            recent_rate, population, periods=hours_periods, spent=periods, changed=changed
         )
-    changes = changes_per_seen_one(max(strongest, estimate.mean) * periods) if changed else 0.0
+    seen = changes = 0.0
+    if changed:
+        seen = changes_per_seen_one(shared.calibration.corrected(forecast * hour_ratio) * periods)
+        changes = changes_per_seen_one(max(signals.strongest, estimate.mean) * periods)
     expected = estimate.mean * periods
-    observed = SignalBin(changes, expected * hour_ratio, periods * hour_ratio)
+    observed = SignalBin(changes, expected * hour_ratio, hours_periods)
     after = model._replace(
         recent_rate=recent_rate,
         long_run=model.long_run.plus(evidence_of(estimate, periods, changed=changed), decay=decay),
@@ -166,9 +178,21 @@ def _learn_changes(
     shared = shared._replace(
         population=population,
         long_run=shared.long_run.updated(estimate, periods, changed=changed),
-        signal_records=_updated_records(shared.signal_records, strengths, observed),
+        signal_records=updated_records(
+            shared.signal_records, strengths, observed=observed, expected=signals.expected * hours_periods
+        ),
         weekly_pattern=shared.weekly_pattern.updated(at_s, changes=changes, expected=expected),
-        calibration=shared.calibration.after_run(forecast, changes=seen, periods=periods),
+        calibration=shared.calibration.after_run(forecast * hour_ratio, changes=seen, periods=periods),
+        hours=shared.hours.after_run(forecast * periods, forecast * of_hour * periods, changed=changed),
+        jobs=shared.jobs.after_run(
+            max(alone, signals.strongest) * hours_periods,
+            max(job, signals.strongest) * hours_periods,
+            changed=changed,
+        ),
+        # What figures foretell says nothing of the job.
+        job=shared.job
+        if signals.figures > job
+        else shared.job.after_run(shares, at_s, period_s=period_s, periods=hours_periods, changed=changed),
     )
     return Learned(after, shared, seen + _recovered_unseen(model, observation, shared, periods))
 
@@ -183,33 +207,15 @@ def _recovered_unseen(
     return changes_per_seen_one(recovery.mean * periods) - 1
 
 
-def strongest_signal_rate(strengths: SignalStrengths, shared: SharedModel, *, long_run: float) -> float:
-    """The highest rate that any signal predicts; 0 if none is significant.
-
-    While a signal predicts a higher rate than the recent one, the recent rate learns nothing from a run.
-    """
-    return max(
-        [
-            signal_rate(shared.record(signal), strength, long_run=long_run)
-            for signal, strength in strengths.items()
-        ],
-        default=0.0,
+def _update_signals(
+    model: EndpointModel, observation: Observation, *, periods: float, stressed_scores: StressedScores
+) -> tuple[EndpointModel, StressedScores]:
+    stress, stressed_scores = stress_after(
+        decayed_stress(model.stress, periods),
+        observation.metrics,
+        levels=model.levels,
+        stressed_scores=stressed_scores,
     )
-
-
-def _updated_records(
-    records: Mapping[str, SignalRecord], strengths: SignalStrengths, observed: SignalBin
-) -> Mapping[str, SignalRecord]:
-    after = dict(records)
-    for signal, strength in strengths.items():
-        after[signal] = updated_record(after.get(signal, EMPTY_RECORD), strength, observed=observed)
-    if len(after) > MOST_SIGNALS:
-        del after[min(after, key=lambda signal: sum(one.expected for one in after[signal]))]
-    return after
-
-
-def _update_signals(model: EndpointModel, observation: Observation, periods: float) -> EndpointModel:
-    stress = stress_after(decayed_stress(model.stress, periods), model.levels, observation.metrics)
     return model._replace(
         at_s=observation.at_s,
         failing=observation.failing,
@@ -217,7 +223,7 @@ def _update_signals(model: EndpointModel, observation: Observation, periods: flo
         own_excitation=decayed(model.own_excitation, periods) + float(observation.changed),
         sibling_excitation=decayed(model.sibling_excitation, periods),
         levels=levels_after(model.levels, observation.metrics, periods=periods, stress=stress),
-    )
+    ), stressed_scores
 
 
 def rate_estimate(model: EndpointModel, shared: SharedModel) -> GammaRate:

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
-from cadenza.domain.planning.learning.calibration import Calibration
+from cadenza.domain.planning.learning.calibration import Calibration, ForecastComparison
 from cadenza.domain.planning.learning.caution import MOST_LIMIT, LateCost
-from cadenza.domain.planning.learning.learner import Period, rate_estimate, strongest_signal_rate
+from cadenza.domain.planning.learning.change_signals import signal_rates
+from cadenza.domain.planning.learning.learner import Period, rate_estimate
 from cadenza.domain.planning.learning.long_term_rate import GammaRate
 from cadenza.domain.planning.learning.run_value import periods_until_worth, run_value
 from cadenza.domain.planning.learning.state import EndpointModel, SharedModel
@@ -22,6 +23,13 @@ class Bounds(NamedTuple):
     most: float = MOST_PERIODS
 
 
+class JobForecast(NamedTuple):
+    """The rate by the runs of all endpoints of its job, if that is higher, and how far it is believed."""
+
+    rate: float = 0.0
+    comparison: ForecastComparison = ForecastComparison()
+
+
 class RateForecast(NamedTuple):
     """The expected rate of changes until the next run, and its parts."""
 
@@ -35,11 +43,15 @@ class RateForecast(NamedTuple):
     """The ratio of this hour's rate to the long-run rate."""
     calibration: Calibration | None = None
     """What such forecasts came to; None where that is not recorded, as for recoveries."""
+    job: JobForecast | None = None
+    """The rate by the runs of its job; None where that is not believed, and of recoveries."""
 
     @property
     def uncorrected(self) -> float:
         """The expected changes per period, before the forecast's own record corrects it."""
-        return max(self.recent, self.signal) * self.hour_ratio
+        job = self.job
+        recent = self.recent if job is None else job.comparison.mixed(self.recent, job.rate)
+        return max(recent, self.signal) * self.hour_ratio
 
     @property
     def rate(self) -> float:
@@ -76,10 +88,15 @@ def forecast_rate(model: EndpointModel, shared: SharedModel, *, period_s: float,
     if model.failing:
         return RateForecast(estimate, estimate.mean, 0.0, 1.0)
     ahead = AHEAD * model.proposed_periods
-    recent = model.recent_rate.after_wait(ahead).mean(shared.population.shares, shared.population.weights)
+    shares = shared.population.shares
+    recent = model.recent_rate.mean(shares, shared.population.weights, ahead=ahead)
     moment = max(at_s, (model.at_s or at_s) + ahead * period_s)
-    signal = strongest_signal_rate(model.strengths(moment, period_s), shared, long_run=estimate.mean)
-    return RateForecast(estimate, recent, signal, shared.weekly_pattern.rate_ratio(at_s), shared.calibration)
+    job = None
+    if shared.jobs.counts:
+        job = JobForecast(max(recent, shared.job.mean(shares, moment, period_s=period_s)), shared.jobs)
+    strengths, hour_ratio = model.strengths(moment, period_s), shared.hour_ratio(at_s)
+    signal = signal_rates(shared.signal_records, strengths, long_run=estimate.mean).strongest
+    return RateForecast(estimate, recent, signal, hour_ratio, shared.calibration, job)
 
 
 def current_price(shared: SharedModel) -> float:
@@ -100,8 +117,8 @@ def propose(
     expected = forecast_rate(model, shared, period_s=period.seconds, at_s=at_s)
     within = cautious(bounds, shared, allowance=period.allowance)
     price, late = current_price(shared), shared.caution.late_cost(period.allowance)
-    unpriced = Proposal(1.0, price, late, within, expected, bounds)
-    return unpriced._replace(periods=unpriced.at_rate(expected.rate))
+    periods = periods_until_worth(price, expected.rate, least=within.least, most=within.most, late=late)
+    return Proposal(periods, price, late, within, expected, bounds)
 
 
 class ProposalDecision(NamedTuple):
@@ -120,7 +137,7 @@ def decide(
     While the fixed pace is kept, the price follows what would be proposed otherwise.
     """
     proposal = propose(model, shared, period=period, at_s=at_s, bounds=bounds)
-    allowance = period.allowance * shared.weekly_pattern.budget_share(at_s)
+    allowance = period.allowance * shared.budget_share(at_s)
     planned = proposal.without_caution() if shared.caution.keeps_pace else proposal.periods
     run_price = shared.run_price.after_proposal(planned, allowance)
     return ProposalDecision(

@@ -1,6 +1,6 @@
-"""How often an endpoint changes now: a grid of rates, and how well each explains the latest runs."""
+"""How often an endpoint or a job changes now: a grid of rates, and how well each explains the latest runs."""
 
-from collections.abc import Sequence
+from functools import lru_cache
 from math import exp, log
 from operator import mul
 from typing import NamedTuple
@@ -22,6 +22,8 @@ PRIOR_WIDTH = 2.0
 PRIOR_PERIODS = 100.0
 HISTORY_PERIODS = 500_000.0
 SMALLEST = 1e-290
+LEAST_SUPPORT = 1e-6
+LEAST_WEIGHT = 1e-6
 MOST_LOG_ODDS = 20.0
 """How far, as a logarithm, one persistence may fall behind another: not so far that it cannot come back."""
 
@@ -66,16 +68,26 @@ class RecentRate(NamedTuple):
             after.append(tuple([one * stays + moved for one in support]))
         return RecentRate(tuple(after))
 
-    def mean(self, shares: GridValues, weights: GridValues) -> float:
-        """The expected changes per period."""
+    def mean(self, shares: GridValues, weights: GridValues, *, ahead: float = 0.0) -> float:
+        """The expected changes per period, so many periods ahead without a run."""
         rates = list(map(mul, shares, RATE_GRID))
-        means: Sequence[float] = [
-            # The shares may have changed since the last run, so that supports no longer add up to one.
-            sum(map(mul, support, rates)) / sum(map(mul, support, shares))
-            for support in self.supports
-        ]
-        total: float = sum(map(mul, means, weights))
+        usual, total = sum(rates), 0.0
+        for support, persistence_periods, weight in zip(
+            self.supports, PERSISTENCE_PERIODS, weights, strict=True
+        ):
+            if weight > LEAST_WEIGHT:
+                stays = exp(-ahead / persistence_periods)
+                # The shares may have changed since the last run, so that supports no longer add up to one.
+                explained = stays * sum(map(mul, support, rates)) + (1 - stays) * usual
+                total += weight * explained / (stays * sum(map(mul, support, shares)) + 1 - stays)
         return total
+
+
+@lru_cache(maxsize=1)
+def _likelihoods(periods: float, *, changed: bool) -> GridValues:
+    """How likely each rate makes what a run showed: first asked for its endpoint, then for its job."""
+    quiet = tuple([exp(-rate * periods) for rate in RATE_GRID])
+    return tuple([1 - one for one in quiet]) if changed else quiet
 
 
 def updated_rates(
@@ -83,9 +95,7 @@ def updated_rates(
 ) -> tuple[RecentRate, PopulationRates]:
     """After a run, so many periods after the last one; supports are scaled to a mean of 1."""
     shares, weights = population.shares, population.weights
-    likelihoods = [exp(-rate * periods) for rate in RATE_GRID]
-    if changed:
-        likelihoods = [1 - one for one in likelihoods]
+    likelihoods = _likelihoods(periods, changed=changed)
     supports, log_likelihoods = [], []
     for support in recent_rate.supports:
         after = list(map(mul, support, likelihoods))
@@ -95,10 +105,50 @@ def updated_rates(
     evidence = list(map(sum, zip(population.evidence, log_likelihoods, strict=True)))
     best = max(evidence)
     decay = 1.0 if sum(population.periods) < HISTORY_PERIODS else 0.5
-    posterior = [
-        sum(map(mul, weights, at_rate)) * share for share, *at_rate in zip(shares, *supports, strict=True)
-    ]
-    return RecentRate(tuple(supports)), PopulationRates(
-        tuple([old * decay + spent * new for old, new in zip(population.periods, posterior, strict=True)]),
-        tuple([max(one - best, -MOST_LOG_ODDS) for one in evidence]),
+    # Computed with every run, so without a call for each rate.
+    short, middle, long = weights
+    periods_at_rates = tuple(
+        [
+            old * decay + spent * ((short * one + middle * two + long * three) * share)
+            for old, share, one, two, three in zip(population.periods, shares, *supports, strict=True)
+        ]
     )
+    return RecentRate(tuple(supports)), PopulationRates(
+        periods_at_rates, tuple([max(one - best, -MOST_LOG_ODDS) for one in evidence])
+    )
+
+
+class JobRate(NamedTuple):
+    """The likelihood of each rate for all endpoints of a job, where what strikes one strikes all.
+
+    Every run of any of them counts, also one without a change. Such a rate lasts as long as the
+    least persistent one of an endpoint.
+    """
+
+    support: GridValues = (1.0,) * GRID_SIZE
+    at_s: float = 0.0
+
+    def mean(self, shares: GridValues, at_s: float, *, period_s: float) -> float:
+        """The expected changes of each endpoint, per period of it, at this moment or at the last run."""
+        rates = list(map(mul, shares, RATE_GRID))
+        usual: float = sum(rates)
+        now: float = sum(map(mul, self.support, rates))
+        return usual + (now - usual) * self._stays(at_s, period_s)
+
+    def after_run(
+        self, shares: GridValues, at_s: float, *, period_s: float, periods: float, changed: bool
+    ) -> "JobRate":
+        """After a run of one of its endpoints, so many periods after the last one of the same endpoint."""
+        stays = self._stays(at_s, period_s)
+        moved = 1 - stays
+        likelihoods = _likelihoods(periods, changed=changed)
+        # A rate that was ruled out must be able to come back.
+        after = [
+            (one * stays + moved) * likelihood + LEAST_SUPPORT
+            for one, likelihood in zip(self.support, likelihoods, strict=True)
+        ]
+        scale = 1 / sum(map(mul, after, shares))
+        return JobRate(tuple([one * scale for one in after]), max(at_s, self.at_s))
+
+    def _stays(self, at_s: float, period_s: float) -> float:
+        return exp(-max(at_s - self.at_s, 0.0) / (period_s * PERSISTENCE_PERIODS[0]))

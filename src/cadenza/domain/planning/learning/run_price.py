@@ -77,4 +77,4 @@ class RunPrice(NamedTuple):
         size = self.size
         step = 4 * (1 - periods * allowance) / size + 2 * self.overdraft / size**2
         moved = self.log_price + min(max(step, -LARGEST_STEP), LARGEST_STEP)
-        return self._replace(log_price=min(max(moved, -MOST_LOG_PRICE), MOST_LOG_PRICE))
+        return RunPrice(min(max(moved, -MOST_LOG_PRICE), MOST_LOG_PRICE), *self[1:])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cadenza.domain.json_values import Json
-from cadenza.domain.planning.learning.calibration import Calibration, ForecastRecord
+from cadenza.domain.planning.learning.calibration import Calibration, ForecastComparison, ForecastRecord
 from cadenza.domain.planning.learning.caution import Caution
 from cadenza.domain.planning.learning.change_signals import BINS, SignalBin
 from cadenza.domain.planning.learning.gains import Gains
@@ -12,17 +12,20 @@ from cadenza.domain.planning.learning.long_term_rate import Evidence, RatePrior
 from cadenza.domain.planning.learning.recent_rate import (
     GRID_SIZE,
     PERSISTENCE_PERIODS,
+    JobRate,
     PopulationRates,
     RecentRate,
 )
 from cadenza.domain.planning.learning.run_price import RunPrice
 from cadenza.domain.planning.learning.state import EndpointModel, ForeignHint, SharedModel
-from cadenza.domain.planning.learning.stress import MetricLevel
+from cadenza.domain.planning.learning.stress import MetricLevel, StressedScores
 from cadenza.domain.planning.learning.weekly_pattern import DAY_H, WEEK_H, HourCounts, WeeklyPattern
 
 DIGITS = 12
 """Enough for a timestamp in milliseconds."""
 NUMBERS = (int, float)
+FIRST_FIELDS = SharedModel._fields.index("calibration")
+"""How many fields of a shared model the notes of the first release have; later ones have more."""
 
 
 def to_note(value: Any) -> Json:
@@ -48,8 +51,8 @@ def model_from_note(note: Any) -> EndpointModel:
 
 
 def shared_from_note(note: Any) -> SharedModel:
-    """A shared model from its note; those of earlier releases have no calibration."""
-    fields = SharedModel._fields if len(note) == len(SharedModel._fields) else SharedModel._fields[:-1]
+    """A shared model from its note; those of earlier releases lack the last fields."""
+    fields = SharedModel._fields[: max(len(note), FIRST_FIELDS)]
     parts = dict(zip(fields, note, strict=True))
     periods, evidence = parts["population"]
     parts["population"] = PopulationRates(
@@ -67,12 +70,25 @@ def shared_from_note(note: Any) -> SharedModel:
     if "calibration" in parts:
         records = _grid(parts["calibration"][0], GRID_SIZE, len(ForecastRecord._fields))
         parts["calibration"] = Calibration(tuple(ForecastRecord(*record) for record in records))
+    if "job" in parts:
+        parts["stressed_scores"] = StressedScores(*parts["stressed_scores"])
+        parts["hours"], parts["jobs"] = (
+            ForecastComparison(*parts["hours"]),
+            ForecastComparison(*parts["jobs"]),
+        )
+        parts["job"] = job_from_note(parts["job"])
     return SharedModel(**parts)
 
 
 def price_from_note(note: Any) -> RunPrice:
     """A price from its note."""
     return RunPrice(*note)
+
+
+def job_from_note(note: Any) -> JobRate:
+    """The rate of a job from its note."""
+    support, at_s = note
+    return JobRate(_grid([support], 1, GRID_SIZE)[0], float(at_s))
 
 
 def _hours(note: Any, count: int) -> tuple[HourCounts, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cadenza.domain.planning.learning.calibration import Calibration
+from cadenza.domain.planning.learning.calibration import DOUBTED, Calibration, ForecastComparison
 from cadenza.domain.planning.learning.caution import Caution
 from cadenza.domain.planning.learning.change_signals import (
     EMPTY_RECORD,
@@ -15,21 +15,27 @@ from cadenza.domain.planning.learning.change_signals import (
     SIBLING_CHANGES,
     STRESS_SIGNAL,
     SignalRecord,
+    SignalRecords,
     SignalStrengths,
     decayed,
     excitation_strength,
 )
 from cadenza.domain.planning.learning.gains import Gains
 from cadenza.domain.planning.learning.long_term_rate import Evidence, RatePrior
-from cadenza.domain.planning.learning.recent_rate import PopulationRates, RecentRate
+from cadenza.domain.planning.learning.recent_rate import JobRate, PopulationRates, RecentRate
 from cadenza.domain.planning.learning.run_price import RunPrice
-from cadenza.domain.planning.learning.stress import USUAL_STRESS, MetricLevels, decayed_stress
+from cadenza.domain.planning.learning.stress import (
+    USUAL_STRESS,
+    MetricLevels,
+    StressedScores,
+    decayed_stress,
+)
 from cadenza.domain.planning.learning.weekly_pattern import WeeklyPattern
 
 PRIOR_CHANGE_RATE, PRIOR_RECOVERY_RATE = 0.05, 0.1
 NO_METRICS: Mapping[str, float] = MappingProxyType({})
 NO_LEVELS: MetricLevels = MappingProxyType({})
-NO_SIGNAL_RECORDS: Mapping[str, SignalRecord] = MappingProxyType({})
+NO_SIGNAL_RECORDS: SignalRecords = MappingProxyType({})
 
 
 class Observation(NamedTuple):
@@ -90,13 +96,28 @@ class SharedModel(NamedTuple):
     population: PopulationRates = PopulationRates()
     long_run: RatePrior = RatePrior.initial(PRIOR_CHANGE_RATE)
     recovery: RatePrior = RatePrior.initial(PRIOR_RECOVERY_RATE)
-    signal_records: Mapping[str, SignalRecord] = NO_SIGNAL_RECORDS
+    signal_records: SignalRecords = NO_SIGNAL_RECORDS
     weekly_pattern: WeeklyPattern = WeeklyPattern()
     run_price: RunPrice = RunPrice()
     caution: Caution = Caution()
     gains: Gains = Gains()
     calibration: Calibration = Calibration()
+    stressed_scores: StressedScores = StressedScores()
+    hours: ForecastComparison = ForecastComparison()
+    """Whether forecasts are better by the hours of the week."""
+    jobs: ForecastComparison = ForecastComparison(DOUBTED)
+    """Whether forecasts are better by what the endpoints of a job show together."""
+    job: JobRate = JobRate()
+    """The rate of one job: that of the endpoint at hand."""
 
     def record(self, signal: str) -> SignalRecord:
         """The track record of a signal."""
         return self.signal_records.get(signal, EMPTY_RECORD)
+
+    def hour_ratio(self, at_s: float) -> float:
+        """The rate at this hour by the long-run rate, as far as hours are believed."""
+        return self.hours.believed(self.weekly_pattern.rate_ratio(at_s)) if self.hours.counts else 1.0
+
+    def budget_share(self, at_s: float) -> float:
+        """The budget at this hour by the mean budget, as far as hours are believed."""
+        return self.hours.mixed(1.0, self.weekly_pattern.budget_share(at_s)) if self.hours.counts else 1.0

@@ -1,7 +1,7 @@
 """The probability that an endpoint is stressed, from metrics that stray before anything changes."""
 
 from collections.abc import Mapping
-from math import exp, isfinite, log1p
+from math import exp, isfinite, log1p, sqrt
 from typing import NamedTuple
 
 USUAL_STRESS = 0.1
@@ -9,9 +9,12 @@ USUAL_STRESS = 0.1
 STRESS_PERIODS = 12.0
 """How long stress lasts without further signs of it."""
 STRESSED_SCALE = 4.0
-"""The scale of a stressed endpoint's metrics relative to a calm one's."""
+"""The scale of a stressed endpoint's metrics relative to a calm one's, until they are known."""
+PRIOR_SCORES, MOST_SCORES = 5.0, 2_000.0
+"""How many scores it takes until what stress looks like is known, and when half of them is forgotten."""
+STRESSED = 0.5
 OUTLIER_SHARE = 0.005
-"""The share of outliers that calm endpoints have too, so that no single value decides."""
+"""The share of values that belong to the other state, so that no single one decides."""
 LEAST_PROBABILITY = 1e-4
 MOST_SCORE_TO_LEARN = 3.0
 MOST_SCORE = 30.0
@@ -58,6 +61,34 @@ class MetricLevel(NamedTuple):
 MetricLevels = Mapping[str, MetricLevel]
 
 
+class StressedScores(NamedTuple):
+    """How far the most unusual metric of stressed endpoints is from its usual center: sums over runs."""
+
+    runs: float = PRIOR_SCORES
+    scores: float = 0.0
+    squares: float = PRIOR_SCORES * STRESSED_SCALE**2
+
+    def density(self, score: float) -> float:
+        """The density of a score under stress; it is spread no less than that of a calm endpoint."""
+        mean = self.scores / self.runs
+        variance = max(self.squares / self.runs - mean * mean, 1.0)
+        return exp(-((score - mean) ** 2) / (2 * variance)) / sqrt(variance)
+
+    def plus(self, score: float) -> "StressedScores":
+        """With the score of another run under stress; when it is full, half of the older is forgotten."""
+        decay = 1.0 if self.runs < MOST_SCORES else 0.5
+        return StressedScores(
+            self.runs * decay + 1, self.scores * decay + score, self.squares * decay + score * score
+        )
+
+
+class StressUpdate(NamedTuple):
+    """The probability of stress after a run, and what stress looks like."""
+
+    stress: float
+    stressed_scores: StressedScores
+
+
 def log_scaled(value: float) -> float:
     """A value on a logarithmic scale, signed; near zero it is linear."""
     if not isfinite(value):
@@ -70,22 +101,38 @@ def decayed_stress(stress: float, periods: float) -> float:
     return USUAL_STRESS + (stress - USUAL_STRESS) * exp(-periods / STRESS_PERIODS)
 
 
-def stress_after(stress: float, levels: MetricLevels, metrics: Mapping[str, float]) -> float:
-    """The probability of stress after a run, by the likelihood ratio of its most unusual metric."""
+def stress_after(
+    stress: float,
+    metrics: Mapping[str, float],
+    *,
+    levels: MetricLevels,
+    stressed_scores: StressedScores,
+) -> StressUpdate:
+    """The probability of stress after a run, by the likelihood ratio of its most unusual metric.
+
+    Only runs that were probably under stress teach what that looks like.
+    """
     scores = [
         levels[name].score(value)
         for name, value in metrics.items()
         if name in levels and levels[name].seen >= LEAST_VALUES
     ]
     if not scores:
-        return stress
+        return StressUpdate(stress, stressed_scores)
     highest = max(scores)
-    calm, stressed = exp(-(highest**2) / 2), exp(-((highest / STRESSED_SCALE) ** 2) / 2) / STRESSED_SCALE
-    ratio = stressed / ((1 - OUTLIER_SHARE) * calm + OUTLIER_SHARE * stressed)
+    ratio = _likelihood_ratio(highest, stressed_scores)
     if ratio > 1:
         ratio = max(ratio / len(scores), 1.0)
     odds = stress / (1 - stress) * ratio
-    return min(max(odds / (1 + odds), LEAST_PROBABILITY), 1 - LEAST_PROBABILITY)
+    after = min(max(odds / (1 + odds), LEAST_PROBABILITY), 1 - LEAST_PROBABILITY)
+    return StressUpdate(after, stressed_scores.plus(highest) if after >= STRESSED else stressed_scores)
+
+
+def _likelihood_ratio(score: float, stressed_scores: StressedScores) -> float:
+    calm, stressed = exp(-(score**2) / 2), stressed_scores.density(score)
+    return ((1 - OUTLIER_SHARE) * stressed + OUTLIER_SHARE * calm) / (
+        (1 - OUTLIER_SHARE) * calm + OUTLIER_SHARE * stressed
+    )
 
 
 def levels_after(

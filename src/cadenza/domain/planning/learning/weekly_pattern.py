@@ -1,5 +1,6 @@
 """The hours of the week in which changes come more often, or less often, than in the long run."""
 
+from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple
 
@@ -26,7 +27,10 @@ class HourCounts(NamedTuple):
 
 
 class WeeklyPattern(NamedTuple):
-    """Counts for each hour; the prior of a week's hour is the day's hour, and that one's prior is 1."""
+    """Counts for each hour.
+
+    The prior of a week's hour is the day's hour, and that one's is the hour before it.
+    """
 
     day: tuple[HourCounts, ...] = (HourCounts(),) * DAY_H
     week: tuple[HourCounts, ...] = (HourCounts(),) * WEEK_H
@@ -34,7 +38,8 @@ class WeeklyPattern(NamedTuple):
     def rate_ratio(self, at_s: float) -> float:
         """The rate at this hour by the long-run rate."""
         hour = hour_of_week(at_s)
-        return self.week[hour].rate_ratio(self.day[hour % DAY_H].rate_ratio(1.0))
+        before, of_day = self.day[(hour - 1) % DAY_H], self.day[hour % DAY_H]
+        return self.week[hour].rate_ratio(of_day.rate_ratio(before.rate_ratio(1.0)))
 
     def budget_share(self, at_s: float) -> float:
         """The budget at this hour by the mean budget: proportional to the square root of its rate.
@@ -43,20 +48,28 @@ class WeeklyPattern(NamedTuple):
         is spent in a day.
         """
         at_hour = self.day[hour_of_week(at_s) % DAY_H]
-        # Computed twice with every run, so without a call for each hour.
-        roots = [
-            sqrt((changes + PRIOR_CHANGES) / (expected + PRIOR_CHANGES))
-            for changes, expected in self.day
-            if expected
-        ]
+        roots = _roots(self.day)
         return sqrt(at_hour.rate_ratio(1.0)) * len(roots) / sum(roots) if roots else 1.0
 
     def updated(self, at_s: float, *, changes: float, expected: float) -> "WeeklyPattern":
         hour = hour_of_week(at_s)
         of_day = hour % DAY_H
-        day = (*self.day[:of_day], self.day[of_day].plus(changes, expected), *self.day[of_day + 1 :])
-        week = (*self.week[:hour], self.week[hour].plus(changes, expected), *self.week[hour + 1 :])
-        return WeeklyPattern(day, week)
+        day, week = list(self.day), list(self.week)
+        day[of_day] = day[of_day].plus(changes, expected)
+        week[hour] = week[hour].plus(changes, expected)
+        return WeeklyPattern(tuple(day), tuple(week))
+
+
+@lru_cache(maxsize=1)
+def _roots(day: tuple[HourCounts, ...]) -> tuple[float, ...]:
+    """The square roots of the rates of those hours that are known; every run asks for them twice."""
+    return tuple(
+        [
+            sqrt((changes + PRIOR_CHANGES) / (expected + PRIOR_CHANGES))
+            for changes, expected in day
+            if expected
+        ]
+    )
 
 
 def hour_of_week(at_s: float) -> int:
