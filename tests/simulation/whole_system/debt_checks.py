@@ -1,7 +1,7 @@
 """What must be true of everything that was owed: deliveries, answers and alerts."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tests.simulation.whole_system.socket_clients import SocketClient
 
@@ -57,12 +57,18 @@ def answer_violations(messages: Sequence[Message], client: SocketClient) -> Iter
 
 
 def alert_violations(
-    stored: set[str], expected: Mapping[str, str], received: Counter[str], *, had_faults: bool
+    stored: set[str],
+    expected: Mapping[str, str],
+    received: Counter[str],
+    *,
+    deleted: Collection[str],
+    had_faults: bool,
 ) -> Iterator[str]:
     """Each alert is raised with its run, and its receiver knows in the end how each endpoint fares.
 
     An alert that another one about its endpoint followed before it was sent need not be sent, nor an end
-    whose beginning was not. None is received twice, unless after a fault.
+    whose beginning was not, nor one about an endpoint that was deleted. None is received twice, unless
+    after a fault.
     """
     if stored != set(expected):
         missing, extra = sorted(set(expected) - stored), sorted(stored - set(expected))
@@ -71,7 +77,7 @@ def alert_violations(
     told = dict.fromkeys(expected.values(), False)
     for key, endpoint_id in expected.items():
         over = key.endswith(":over")
-        owed = last[endpoint_id] == key and (told[endpoint_id] or not over)
+        owed = last[endpoint_id] == key and (told[endpoint_id] or not over) and endpoint_id not in deleted
         if (owed and not received[key]) or (received[key] > 1 and not had_faults):
             yield f"alert {key} was received {received[key]} times"
         if received[key]:

@@ -20,6 +20,7 @@ from cadenza.domain.access.tenant import CHARGED, month_of
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.monitoring.alert import AlertKind
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.catalog import EndpointFilter, Page
 
@@ -76,8 +77,13 @@ def _of_alerts(simulation: "Simulation") -> Iterator[str]:
     found = complete(simulation.store.alerts.newest_alerts(TENANT, 1_000))
     stored = {alert.key for alert in found if alert.kind is AlertKind.ENDPOINT}
     had_faults = bool(simulation.scenario.faults)
-    received = simulation.roles.receiver.received
-    yield from alert_violations(stored, simulation.leases.alerts, received, had_faults=had_faults)
+    received, expected = simulation.roles.receiver.received, simulation.leases.alerts
+    deleted = {
+        endpoint_id
+        for endpoint_id in set(expected.values())
+        if complete(simulation.store.endpoints.get(EndpointKey(TENANT, endpoint_id))).archived
+    }
+    yield from alert_violations(stored, expected, received, deleted=deleted, had_faults=had_faults)
 
 
 def _deliveries(simulation: "Simulation", user_id: str) -> list:  # type: ignore[type-arg]
