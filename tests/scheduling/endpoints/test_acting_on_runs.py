@@ -181,6 +181,15 @@ async def test_a_cron_line_is_backfilled_where_no_run_was(app: Acted) -> None:
     assert kinds == {("scheduled", True), ("backfill", False)}
 
 
+async def test_what_the_schedule_still_has_to_run_is_not_backfilled(app: Acted) -> None:
+    await app.endpoint("hourly", baseline={"kind": "cron", "expression": "0 * * * *"})
+    due_at = (await app.ask("get_endpoint", endpoint_id="hourly"))["next_run_at"]
+    app.clock.jump(3 * HOUR)
+    answer = await app.ask("backfill", endpoint_id="hourly", since=app.ago(6 * HOUR))
+    assert answer["queued"] == 4
+    assert max(one["slot"] for one in answer["items"]) < due_at
+
+
 async def test_an_interval_is_backfilled_where_no_run_came_near(app: Acted) -> None:
     await app.start(baseline={"kind": "every", "interval_ms": MINUTE})
     app.clock.jump(20_000)

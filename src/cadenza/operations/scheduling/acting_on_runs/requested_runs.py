@@ -156,7 +156,7 @@ async def backfill(context: RequestContext, command: Backfill) -> BackfilledSlot
     # First what waits, then the runs: so each slot is seen here or there.
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     runs = await all_runs(context, wanted)
-    served = {run.slot for run in runs} | _slots_ahead(endpoint)
+    served, until = {run.slot for run in runs}, min((until, *_slots_ahead(endpoint)))
     missed = islice(
         missed_slots(endpoint, command.since, until, served, context.dependencies.cron), MOST_SLOTS
     )
@@ -207,7 +207,7 @@ async def ask(
 
 
 def _slots_ahead(endpoint: Endpoint) -> set[datetime]:
-    """The slots that the schedule itself still has to run."""
+    """The slots that the schedule itself still has to run; from the first on, none is missed yet."""
     slots = {endpoint.next_run_at, None if endpoint.open_slot is None else endpoint.open_slot.slot}
     return {slot for slot in slots if slot is not None}
 
