@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.policy import Misfire, Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 
-HOUR = 3_600_000
+HOUR, LEASE = 3_600_000, 20_000
 
 
 def noop() -> list[str]:
@@ -49,6 +49,24 @@ class SlowRuns:
         await self._fixture.clock.sleep(self._span_ms)
         self.inside -= 1
         return SUCCESS
+
+
+SUSPICIONS = ({"abandoned_count": 2}, {"abandoned_count": 2, "abandoned_alone_count": 2})
+
+
+@pytest.mark.parametrize("suspicion", SUSPICIONS, ids=["tried alone", "tried quietly"])
+async def test_a_suspect_that_a_limit_holds_back_holds_nothing_else_back(suspicion: dict[str, int]) -> None:
+    fixture = on_manual_clock(lease_ms=LEASE)
+    runs = SlowRuns(fixture, HOUR)
+    await runs.add("long")
+    await runs.add("suspect", next_run_at=fixture.at(LEASE), **suspicion)
+    moments = fixture.moments("healthy")
+    await fixture.add("healthy", baseline=Every(1_000))
+    await put(fixture, max_in_flight=1)
+    async with worker(fixture):
+        await fixture.clock.advance(90_000)
+    assert runs.began == ["long"]
+    assert len(moments) > 65
 
 
 @pytest.mark.parametrize("most", [1, 2])

@@ -19,6 +19,8 @@ TRIAL_MS = 10_000
 """How long a suspect is kept apart from others; one that runs longer goes on beside them."""
 SWEEPS = 3
 """There are new suspects after a sweep, of which there are so many in the length of a lease."""
+QUIET_AGAIN_MS = 60_000
+"""How long others go on after a last trial without a claim: a limit may hold the suspect back."""
 ALL_PLACES = 2**31
 FEW, ALONE, QUIET = Trial
 
@@ -51,6 +53,8 @@ class SuspectTrials:
         """A process that dies young is no good witness: so long, nothing is tried alone."""
         self._on_trial: dict[str, tuple[Trial, datetime]] = {}
         self._alone_next = True
+        self._held_back_at: datetime | None = None
+        """When there was nothing to claim for a last trial, though something was due."""
         self._wake, self._changed = asyncio.Event(), asyncio.Event()
         self.places_kept = 0
         """How many places are kept free for suspects."""
@@ -92,18 +96,26 @@ class SuspectTrials:
         if self._alone_next and is_warm and await self._claimer.any_suspect_due(ALONE, QUIET):
             if not trials:
                 self._alone_next = False
-                if not await self._claim(1, ALONE):
+                if not await self._claim(1, ALONE) and await self._may_try_quietly():
                     await self._try_quietly()
             return
         self._alone_next = True
         await self._claim(self._few - len(trials), FEW)
+
+    async def _may_try_quietly(self) -> bool:
+        held_at, now = self._held_back_at, self._clock.now()
+        if held_at is not None and abs(now - held_at) < milliseconds(QUIET_AGAIN_MS):
+            return False
+        return await self._claimer.any_suspect_due(QUIET)
 
     async def _try_quietly(self) -> None:
         """Let the process come to rest, then try one; others wait meanwhile, but not for long."""
         self._keep(ALL_PLACES)
         try:
             await first_of(self._held.empty.wait(), self._clock.sleep(TRIAL_MS), self._stopped.wait())
-            for claim in await self._claim(1, QUIET):
+            claims, has_places = await self._claim(1, QUIET), len(self._held) < self._concurrency
+            self._held_back_at = self._clock.now() if has_places and not claims else None
+            for claim in claims:
                 await first_of(self._ended(claim.run_id), self._clock.sleep(quiet_ms(claim)))
         finally:
             self._keep(0)
