@@ -24,6 +24,8 @@ from cadenza.domain.access.run_limit import (
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.abandon import all_requirements, is_limited, requirement_of
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.requested_runs.queue import RequestQueue, RunRequest
 from cadenza.domain.scheduling.target import CallableTarget, HeartbeatTarget, HttpTarget
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
@@ -217,6 +219,22 @@ def test_what_is_held_back_is_told_by_which_limit_since_when_and_until_when() ->
     goes_on = "goes on when one of the 2 runs in flight ends."
     sentence = f"Held back by the limit for job a (at most 2 in flight) {since} {goes_on}"
     assert why_waiting(due(), [full], now) == [sentence]
+
+
+def test_a_requested_run_is_held_back_like_one_of_the_schedule() -> None:
+    full, hour = LimitUse(a_limit(max_in_flight=1), 1), timedelta(hours=1)
+    asked = RunRequest(NEW_YEAR - hour, 2, Source.RERUN, "key:person")
+    waiting = due(next_run_at=NEW_YEAR + hour, requested=RequestQueue((asked,), NEW_YEAR))
+    (sentence,) = why_waiting(waiting, [full], NEW_YEAR + SECOND)
+    assert sentence.startswith(
+        "Held back by the limit for job a (at most 1 in flight) since 2025-01-01T00:00:00Z"
+    )
+
+
+def test_what_is_paused_is_not_held_back_by_a_limit() -> None:
+    full = LimitUse(a_limit(max_in_flight=1), 1)
+    paused = due(paused_until=NEW_YEAR + timedelta(hours=1))
+    assert why_waiting(paused, [full], NEW_YEAR + SECOND) == ["Limited by job a (at most 1 in flight)."]
 
 
 def test_what_is_not_due_is_told_its_limits_and_its_priority_alone() -> None:

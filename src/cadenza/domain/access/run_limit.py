@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import HeartbeatTarget, HttpTarget
 from cadenza.domain.validation import check_count, check_id, convert_to_utc, iso
@@ -202,12 +203,15 @@ def held_back_by(one: WaitingEndpoint, limits: Mapping[str, RunLimit], now: date
 def why_waiting(endpoint: Endpoint, uses: Iterable[LimitUse], now: datetime) -> list[str]:
     """What the limits of an endpoint do to it, in sentences.
 
-    One that holds it back says since when, and when it is expected to go on.
+    One that holds it back, be it a run of its schedule or one that was requested, says since when, and when
+    it is expected to go on. What may not run at all, as while it is paused, is held back by none.
     """
     under = [use for use in uses if use.limit.key in endpoint.limited_by]
-    is_due = endpoint.lease is None and endpoint.next_run_at is not None and endpoint.next_run_at <= now
+    due_at = claimable_at(endpoint)
     sentences = [
-        _held(endpoint, use, now) if is_due and room(use, now) < 1 else f"Limited by {use.limit.in_words}."
+        f"Limited by {use.limit.in_words}."
+        if due_at is None or due_at > now or room(use, now) > 0
+        else _held(due_at, use, now)
         for use in under
     ]
     if endpoint.priority:
@@ -215,8 +219,7 @@ def why_waiting(endpoint: Endpoint, uses: Iterable[LimitUse], now: datetime) -> 
     return sentences
 
 
-def _held(endpoint: Endpoint, use: LimitUse, now: datetime) -> str:
-    due_at = endpoint.next_run_at or now
+def _held(due_at: datetime, use: LimitUse, now: datetime) -> str:
     since = max(due_at, use.limit.held_since or due_at)
     words = f"Held back by the limit for {use.limit.in_words} since {iso(since)}"
     again_at = allows_again_at(use, now)
