@@ -184,6 +184,17 @@ async def test_routes_stay_unless_a_file_names_routes_and_prunes(app: Applicatio
     assert (await app.ask("list_alert_routes"))["items"] == []
 
 
+async def test_what_was_exported_after_a_parent_was_deleted_can_be_applied(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **a_file())
+    await app.ask("delete_endpoint", endpoint_id="a")
+    exported = _without_nulls(await app.ask("export_config"))
+    assert (await app.ask("apply_config", **exported))["changes"] == []
+    (child,) = exported["jobs"][0]["endpoints"]
+    exported["jobs"][0]["endpoints"] = [{**child, "id": "new"}]
+    with pytest.raises(InvalidRequest):
+        await app.ask("apply_config", **exported)
+
+
 async def test_a_file_whose_endpoints_depend_on_each_other_around_is_refused(app: ApplicationFixture) -> None:
     circle = a_file()
     circle["jobs"][0]["endpoints"][0]["parent_id"] = "b"

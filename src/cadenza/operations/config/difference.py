@@ -257,7 +257,8 @@ def _check_parents(decision: Decision, current: BulkState, intent: Intent) -> No
     """Refuse endpoints of the file that depend on none that will exist, or on each other in a circle."""
     after = {one.endpoint.id: one.endpoint for one in decision.bulk_change.endpoints}
     present = {**intent.outside_parents, **current.endpoints, **after}
-    check_parents({id_: one.path for id_, one in intent.endpoints.items()}, present.values())
+    before = {**intent.outside_parents, **current.endpoints}
+    check_parents({id_: one.path for id_, one in intent.endpoints.items()}, present.values(), before=before)
 
 
 def _rule(wanted: WantedRule, before: Rule | None, intent: Intent) -> Difference | None:

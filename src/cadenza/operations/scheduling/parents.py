@@ -63,10 +63,13 @@ async def parents_outside(context: RequestContext, endpoints: Sequence[Endpoint]
     return found
 
 
-def check_parents(wanted: Mapping[str, str], present: Iterable[Endpoint]) -> None:
+def check_parents(
+    wanted: Mapping[str, str], present: Iterable[Endpoint], *, before: Mapping[str, Endpoint]
+) -> None:
     """Refuse endpoints of a file that depend on none that exists, or on each other in a circle.
 
-    `wanted` are the paths of the file's endpoints by their ids, `present` all that will exist.
+    `wanted` are the paths of the file's endpoints by their ids, `present` all that will exist, and `before`
+    all as they are stored. What depends on an endpoint that was deleted may go on to.
     """
     parents = {one.id: one.parent_id for one in present if not one.archived}
     faults = []
@@ -74,9 +77,16 @@ def check_parents(wanted: Mapping[str, str], present: Iterable[Endpoint]) -> Non
         parent = parents.get(endpoint_id)
         if parent is None:
             continue
-        missing = f"Endpoint {parent} not found." if parent not in parents else None
+        is_missing = parent not in parents and not _was_deleted(parent, endpoint_id, before)
+        missing = f"Endpoint {parent} not found." if is_missing else None
         problem = missing or parent_problem(endpoint_id, parents)
         if problem is not None:
             faults.append(Fault(f"{path}.parent_id", problem))
     if faults:
         raise InvalidRequest(faults[0].sentence, faults[0].field, faults)
+
+
+def _was_deleted(parent_id: str, endpoint_id: str, before: Mapping[str, Endpoint]) -> bool:
+    """Is this the stored parent of an endpoint, and was it deleted before?"""
+    child, parent = before.get(endpoint_id), before.get(parent_id)
+    return child is not None and child.parent_id == parent_id and (parent is None or parent.archived)
