@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import ApplicationFixture, app
+from tests.operation_fixtures import EVERYTHING, ApplicationFixture, app
 
-from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
+from cadenza.domain.access.key import Caller
+from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from cadenza.testing.contracts.monitoring.conditions import apply, failed, recovered
 
 __all__ = ["app"]
@@ -193,6 +194,32 @@ async def test_what_was_exported_after_a_parent_was_deleted_can_be_applied(app: 
     exported["jobs"][0]["endpoints"] = [{**child, "id": "new"}]
     with pytest.raises(InvalidRequest):
         await app.ask("apply_config", **exported)
+
+
+LIMIT = {"kind": "job", "name": "job", "max_in_flight": 1}
+
+
+@pytest.mark.parametrize("more", [{"alert_routes": [ROUTE]}, {"limits": [LIMIT]}])
+async def test_a_model_changes_no_route_and_no_limit_by_a_file(
+    app: ApplicationFixture, more: dict[str, Any]
+) -> None:
+    async def apply_as(origin: str, **changes: Any) -> Any:
+        caller = Caller("default", EVERYTHING, origin)
+        return await app.application.ask("apply_config", a_file(**changes), caller)
+
+    with pytest.raises(NotAllowed) as refused:
+        await apply_as("llm:key:model", **more)
+    with pytest.raises(NotAllowed):
+        await apply_as("llm:key:model", **more, dry_run=True)
+    assert "cannot be changed by a model" in refused.value.message
+    with pytest.raises(NotFound):
+        await app.ask("get_endpoint", endpoint_id="a")
+    await apply_as("llm:key:model")
+    await apply_as("key:person", **more)
+    await apply_as("program:shop", **more)
+    await apply_as("llm:key:model", **more)
+    with pytest.raises(NotAllowed):
+        await apply_as("llm:key:model", **{name: [] for name in more}, prune=True)
 
 
 async def test_a_file_whose_endpoints_depend_on_each_other_around_is_refused(app: ApplicationFixture) -> None:

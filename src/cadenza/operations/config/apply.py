@@ -10,10 +10,11 @@ from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.monitoring.alert_route import MOST_ROUTES, Channel, RouteMatch
 from cadenza.domain.planning.rules.rule import Escalation, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
+from cadenza.domain.scheduling.hint import Rank, rank_of
 from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.operations.access.limits import ConfigLimit
 from cadenza.operations.config.alert_routes import config_routes
@@ -40,6 +41,7 @@ from cadenza.ports.catalog import BulkChange, BulkState, Page
 
 PART = 250
 LONGEST_FILE = 1 << 23
+NOT_FOR_MODELS = frozenset({"alert_route", "limit"})
 Stored = TypeVar("Stored", Job, Endpoint, Rule)
 
 
@@ -137,6 +139,7 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
 
     def decide_changes(current: BulkState) -> BulkChange:
         decisions.append(decide(current, intent))
+        _refuse_models(context, [*decisions[-1].differences, *changed_limits])
         return BulkChange() if command.dry_run else decisions[-1].bulk_change
 
     await context.store.catalog.change_in_bulk(context.tenant_id, intent.scope(), decide_changes)
@@ -144,6 +147,16 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     await write_limits(context, () if command.dry_run else changed_limits)
     decision = with_limits(decisions[-1], command.limits, changed_limits)
     return await beside_event_loop(AppliedView.of, decision, applied=not command.dry_run)
+
+
+def _refuse_models(context: RequestContext, differences: Iterable[Difference]) -> None:
+    """NotAllowed if a model would change whom alerts reach, or a limit: operations on those are no tools."""
+    changed = [one for one in differences if one.kind in NOT_FOR_MODELS]
+    if changed and rank_of(context.caller.origin) <= Rank.LLM:
+        raise NotAllowed(
+            f"The {changed[0].kind.replace('_', ' ')} {changed[0].id} cannot be changed by a model: leave"
+            " `alert_routes` and `limits` out, or ask a person to apply the file."
+        )
 
 
 def _note(context: RequestContext, differences: Iterable[Difference]) -> None:
