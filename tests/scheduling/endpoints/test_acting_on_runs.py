@@ -10,10 +10,12 @@ from tests.operation_fixtures import EVERYTHING, ApplicationFixture
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import CadenzaError, Conflict, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.baseline import Cron
-from cadenza.domain.scheduling.requested_runs.queue import MOST_WAITING
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.requested_runs.queue import MOST_WAITING, RunRequest
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import iso
+from cadenza.operations.scheduling.acting_on_runs.open_runs import OpenRunView
 from cadenza.testing.contracts.harness import Bench
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -284,6 +286,39 @@ async def test_a_requested_run_that_was_claimed_is_cancelled_by_either_id(app: A
     await app.bench.end(claim, status=RunStatus.CANCELLED)
     assert await app.open_runs() == []
     assert await app.bench.claim() == []
+
+
+async def test_a_requested_run_that_was_claimed_but_has_not_begun_never_begins_when_it_is_cancelled(
+    app: Acted,
+) -> None:
+    await app.start()
+    failed = await app.bench.run_once(RunStatus.FAILURE)
+    await app.ask("update_endpoint", endpoint_id="traffic", guard={"min_interval_ms": MINUTE})
+    waiting = (await app.ask("rerun", run_id=failed.id))["id"]
+    claim = await app.bench.claim_one(within_ms=HOUR)
+    assert claim.started_at is None
+    assert (await app.ask("cancel_run", run_id=waiting))["status"] == "cancelled"
+    app.clock.jump(HOUR)
+    assert await app.bench.start(claim) == [None]
+    assert (await app.runs())[0]["status"] == "cancelled"
+
+
+async def test_a_page_of_open_runs_is_made_of_no_more_than_it_shows(
+    app: Acted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = list[str]()
+    make = OpenRunView.of_request.__func__  # type: ignore[attr-defined]
+
+    def counted(cls: type[OpenRunView], one: RunRequest, endpoint: Endpoint) -> OpenRunView:
+        made.append(endpoint.id)
+        return make(cls, one, endpoint)
+
+    monkeypatch.setattr(OpenRunView, "of_request", classmethod(counted))
+    for name in ("a", "b"):
+        await app.start(name)
+        await app.ask("backfill", endpoint_id=name, since=app.ago(30 * MINUTE), limit=20)
+    assert len(await app.open_runs(limit=2)) == 2
+    assert made == ["a"] * 3
 
 
 async def test_a_model_does_not_cancel_what_a_person_planned_or_asked_for(app: Acted) -> None:

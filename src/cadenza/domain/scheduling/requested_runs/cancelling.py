@@ -44,7 +44,7 @@ def cancel_open_run(
 def cancel_waiting(
     endpoint: Endpoint, slot: datetime, *, asked: CancelRequest, now: datetime
 ) -> ChangedEndpoint:
-    """Withdraw a requested run. One that has been claimed is cancelled like any other open run.
+    """Withdraw a requested run that no worker has claimed.
 
     Conflict if it does not wait any more.
     """
@@ -53,8 +53,6 @@ def cancel_waiting(
     if queue is None or found is None:
         raise Conflict(f"Run {asked.run_id} does not wait any more: it has begun, or it was cancelled.")
     _check_rank(found.origin, asked)
-    if endpoint.lease is not None and queue.in_flight == slot:
-        return ChangedEndpoint(evolve(endpoint, cancel_request=asked._replace(run_id=endpoint.lease.run_id)))
     others = queue.without(slot)
     kept = RequestQueue(others, queue.since, queue.in_flight) if others else None
     gone = cancelled_request(found, cancel_words(asked.origin, asked.reason), now)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import StringConstraints
@@ -11,6 +12,7 @@ from pydantic import StringConstraints
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.plan import RunKind, Source
 from cadenza.domain.scheduling.requested_runs.cancelling import cancel_open_run, cancel_waiting
 from cadenza.domain.scheduling.requested_runs.queue import CancelRequest, RunRequest
@@ -143,8 +145,9 @@ async def list_open_runs(context: RequestContext, command: ListOpenRuns) -> Open
     """List the runs that go on or wait, of all endpoints, of one, or of those of a job."""
     last, shown = _position(command.cursor)
     found = await _begun_endpoint(context, command, last) + await _others(context, command, last)
-    views = [Placed(one.endpoint.id, place, view) for one in found for place, view in enumerate(_views(one))]
-    rest = [one for one in views if one.endpoint_id != last or one.place >= shown]
+    views = (Placed(one.endpoint.id, place, view) for one in found for place, view in enumerate(_views(one)))
+    ahead = (one for one in views if one.endpoint_id != last or one.place >= shown)
+    rest = list(islice(ahead, command.limit + 1))  # Each of these endpoints may have hundreds that wait.
     page = rest[: command.limit]
     more = len(rest) > len(page)
     cursor = f"{page[-1].place + 1} {page[-1].endpoint_id}" if page and more else None
@@ -202,7 +205,7 @@ async def cancel_run(context: RequestContext, command: CancelRun) -> CancelledRu
     change: OpenRunChange
     if (place := waiting_place(command.run_id)) is not None:
         endpoint_id, slot = place
-        change = partial(_cancel_waiting, slot=slot, asked=asked, now=now)
+        change = partial(_cancel_waiting, slot=slot, asked=asked, now=now, cron=cron)
     else:
         run = await context.store.runs.run(context.tenant_id, command.run_id)
         if run.status is not None:
@@ -215,8 +218,19 @@ async def cancel_run(context: RequestContext, command: CancelRun) -> CancelledRu
 
 
 def _cancel_waiting(
-    endpoint: Endpoint, _: Run | None, *, slot: datetime, asked: CancelRequest, now: datetime
+    endpoint: Endpoint,
+    open_run: Run | None,
+    *,
+    slot: datetime,
+    asked: CancelRequest,
+    now: datetime,
+    cron: CronClock,
 ) -> ChangedEndpoint:
+    """Withdraw it; one that was claimed meanwhile is cancelled like any other open run."""
+    queue = endpoint.requested
+    if open_run is not None and queue is not None and queue.in_flight == slot:
+        claimed = asked._replace(run_id=open_run.id)
+        return cancel_open_run(endpoint, open_run, asked=claimed, now=now, cron=cron)
     return cancel_waiting(endpoint, slot, asked=asked, now=now)
 
 
