@@ -1,6 +1,7 @@
 """The next moment for which a process must be there, of everything that it does."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from functools import partial
 
@@ -90,6 +91,19 @@ async def test_an_alert_counts_until_it_is_applied_decided_and_sent(store: Postg
     assert await moment(store) == after(minutes=3)
     await store.alert_messages.settle_message(message.key, None)
     assert await moment(store) is None
+
+
+async def test_a_message_that_cannot_be_sent_yet_counts_for_nothing(store: PostgresStore) -> None:
+    begun = Alert(key="slo:x", kind=AlertKind.SLO, state=AlertState.BEGUN, text="late", raised_at=NEW_YEAR)
+    over = replace(begun, key="slo:y", state=AlertState.OVER, raised_at=after(seconds=1))
+    for alert in (begun, over):
+        await store.alerts.raise_alert(alert)
+        await apply(store)
+        await plan(store)
+    (message,) = await take(store)
+    await store.alert_messages.settle_message(message.key, after(minutes=3))
+    assert await moment(store) == after(minutes=3)
+    assert await moment(store, WORK._replace(sends_default=False)) is None
 
 
 async def test_a_daily_window_counts_with_its_opening_for_who_serves_daily_users(

@@ -53,6 +53,7 @@ def idle_parts(settings: Settings, context: ProcessContext) -> list[Part]:
     work = WorkOfProcess(
         can_run=(HTTP, PROMPT, HEARTBEAT),
         plans=settings.planner,
+        sends_default=settings.alert_url is not None,
         daily_window=timedelta(minutes=settings.window_minutes) if settings.daily else None,
     )
     ask, endpoints = partial(next_moment, context.store.database, work), context.store.endpoints

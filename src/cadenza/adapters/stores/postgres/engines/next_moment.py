@@ -25,7 +25,13 @@ SELECT least(
     (SELECT min(at) FROM looks WHERE $2),
     (SELECT min(due_at) FROM alerts WHERE due_at IS NOT NULL),
     (SELECT min(decide_at) FROM alert_conditions WHERE decide_at IS NOT NULL),
-    (SELECT min(due_at) FROM alert_messages),
+    (
+        SELECT min(m.due_at) FROM alert_messages m WHERE ($4 OR m.route_id <> '') AND NOT EXISTS (
+            SELECT 1 FROM alert_messages o
+            WHERE o.tenant_id = m.tenant_id AND o.condition_id = m.condition_id AND o.route_id = m.route_id
+                AND o.raised_at < m.raised_at
+        )
+    ),
     (
         SELECT min(n.next_cutoff) - $3::interval
         FROM generate_series(0, {SHARDS - 1}) AS one (shard), LATERAL (
@@ -36,8 +42,8 @@ SELECT least(
 )
 """
 """The first of: the next endpoint that can be claimed, the end of a lease that protects a run, a hint that
-expires unserved, an analysis, an alert, a decision about a condition, a message, the opening of a daily
-window."""
+expires unserved, an analysis, an alert, a decision about a condition, a message that is the next of its
+condition, the opening of a daily window."""
 
 
 class WorkOfProcess(NamedTuple):
@@ -46,6 +52,8 @@ class WorkOfProcess(NamedTuple):
     can_run: Collection[str]
     """The requirements of the targets that it runs."""
     plans: bool = True
+    sends_default: bool = True
+    """Whether it sends the messages of tenants without routes."""
     daily_window: timedelta | None = None
     """How long before their cutoffs it serves daily users; None if it does not."""
 
@@ -53,6 +61,7 @@ class WorkOfProcess(NamedTuple):
 async def next_moment(pool: PostgresPool, work: WorkOfProcess) -> datetime | None:
     """The earliest moment at which the process has something to do; None if none is known."""
     required = all_requirements(work.can_run)
-    rows = await pool.read(NEXT_MOMENT, required, work.plans, work.daily_window)
+    given = (required, work.plans, work.daily_window, work.sends_default)
+    rows = await pool.read(NEXT_MOMENT, *given)
     moment: datetime | None = rows[0][0]
     return moment
