@@ -1,5 +1,6 @@
 """Runs are listed while they are open, cancelled, run again, redriven and backfilled, asked for."""
 
+import asyncio
 from collections.abc import Awaitable
 from datetime import timedelta
 from typing import Any
@@ -210,6 +211,30 @@ async def test_a_backfill_is_of_the_past_of_one_at_a_time_and_of_a_schedule(app:
     await refused(InvalidRequest, app.ask("backfill", endpoint_id="single", since=app.ago(HOUR)))
 
 
+@pytest.mark.parametrize("baseline", ["interval", "cron"])
+async def test_a_backfill_begins_where_its_slots_have_ids(app: Acted, baseline: str) -> None:
+    yearly: dict[str, Any] = {"baseline": {"kind": "cron", "expression": "0 0 1 1 *"}}
+    await app.endpoint("old", **(yearly if baseline == "cron" else {}))
+    for since in ("0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"):
+        message = await refused(InvalidRequest, app.ask("backfill", endpoint_id="old", since=since))
+        assert "not before 1970" in message
+    await app.ask("backfill", endpoint_id="old", since="1970-01-01T00:00:00Z", limit=1)
+    (waiting,) = await app.open_runs()
+    assert (await app.ask("cancel_run", run_id=waiting["id"]))["status"] == "cancelled"
+
+
+async def test_other_requests_go_on_while_the_slots_of_a_long_backfill_are_counted(app: Acted) -> None:
+    await app.endpoint("minutely", baseline={"kind": "cron", "expression": "* * * * *"})
+    since = iso(app.clock.now() - timedelta(days=10))
+    asked = asyncio.create_task(app.ask("backfill", endpoint_id="minutely", since=since, dry_run=True))
+    turns = 0
+    while not asked.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert (await asked)["matched"] == 14_400
+    assert turns > 100
+
+
 async def test_an_endpoint_takes_so_many_requests_and_says_that_it_is_full(app: Acted) -> None:
     await app.start(baseline={"kind": "every", "interval_ms": 1_000})
     failed = await app.bench.run_once(RunStatus.FAILURE)
@@ -307,13 +332,13 @@ async def test_a_page_of_open_runs_is_made_of_no_more_than_it_shows(
     app: Acted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = list[str]()
-    make = OpenRunView.of_request.__func__  # type: ignore[attr-defined]
+    make = OpenRunView.of_request
 
-    def counted(cls: type[OpenRunView], one: RunRequest, endpoint: Endpoint) -> OpenRunView:
+    def counted(one: RunRequest, endpoint: Endpoint) -> OpenRunView:
         made.append(endpoint.id)
-        return make(cls, one, endpoint)
+        return make(one, endpoint)
 
-    monkeypatch.setattr(OpenRunView, "of_request", classmethod(counted))
+    monkeypatch.setattr(OpenRunView, "of_request", counted)
     for name in ("a", "b"):
         await app.start(name)
         await app.ask("backfill", endpoint_id=name, since=app.ago(30 * MINUTE), limit=20)

@@ -19,10 +19,11 @@ from cadenza.domain.scheduling.requested_runs.asking import (
 from cadenza.domain.scheduling.requested_runs.queue import MOST_WAITING, RequestQueue, RunRequest
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Limit, Moment, Text, Whole
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.scheduling.acting_on_runs.open_runs import WAITING, waiting_id
+from cadenza.operations.scheduling.acting_on_runs.open_runs import EPOCH, WAITING, waiting_id
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 from cadenza.operations.scheduling.runs import OneRun
 from cadenza.ports.catalog import Page
@@ -150,17 +151,18 @@ async def backfill(context: RequestContext, command: Backfill) -> BackfilledSlot
     until = min(command.until or now, now)
     if command.concurrency != 1:
         raise InvalidRequest("An endpoint never runs twice at a time: leave concurrency at 1.", "concurrency")
-    if command.since >= until:
-        raise InvalidRequest("since must lie before until, and in the past.", "since")
+    if not EPOCH <= command.since < until:
+        raise InvalidRequest("since must lie before until, in the past, and not before 1970.", "since")
     wanted = RunFilter(endpoint_id=command.endpoint_id, statuses=SERVING, since=command.since)
     # First what waits, then the runs: so each slot is seen here or there.
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     runs = await all_runs(context, wanted)
     served, until = {run.slot for run in runs}, min((until, *_slots_ahead(endpoint)))
-    missed = islice(
-        missed_slots(endpoint, command.since, until, served, context.dependencies.cron), MOST_SLOTS
-    )
-    slots = [slot for slot in missed if endpoint.requested is None or not endpoint.requested.of_slot(slot)]
+    missed = missed_slots(endpoint, command.since, until, served, context.dependencies.cron)
+    waiting = {one.slot for one in (endpoint.requested or NONE).waiting}
+    # Cron lines take their time: a hundred thousand slots of one, most of a second.
+    found: list[datetime] = await beside_event_loop(list, islice(missed, MOST_SLOTS))
+    slots = [slot for slot in found if slot not in waiting]
     by = (Source.BACKFILL, context.caller.origin, command.reason)
     requests = [RunRequest(slot, 1, *by) for slot in slots[: command.limit]]
     asked = await ask(context, endpoint.id, requests, dry_run=command.dry_run)
