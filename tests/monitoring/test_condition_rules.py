@@ -238,6 +238,8 @@ def test_a_route_is_for_what_fits_all_of_its_match(match: RouteMatch, *, fits: b
     [
         ("webhook", "https://a.example:8443/hooks/T0/abc?k=v", "https://a.example:8443/***/***/***?***=***"),
         ("slack", "https://me:pw@a.example/x", "https://***:***@***/***"),
+        ("webhook", "https://a.example#token", "https://a.example#***"),
+        ("webhook", "https://a.example\\token", "https://a.example***"),
         ("apprise", "tgram://123:secret/chat", "tgram://***:***/***"),
         ("apprise", "mailto://${secret:MAIL}@gmail.com", "mailto://${secret:MAIL}@***"),
         ("slack", "${secret:SLACK_URL}", "${secret:SLACK_URL}"),

@@ -19,6 +19,7 @@ LONGEST_ADDRESS = 2_048
 HIDDEN = "***"
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 WEB = ("http://", "https://")
+BEHIND_HOST = re.compile(r"[/?#\\]")
 WORD = re.compile(r"[^/:@?&=,;#]+")
 
 
@@ -75,7 +76,7 @@ class Channel:
         visible = scheme[0] if scheme else ""
         rest = literal[len(visible) :]
         if visible.lower() in WEB and self.type is not ChannelType.APPRISE:
-            host = rest.split("/", 1)[0].split("?", 1)[0]
+            host = BEHIND_HOST.split(rest, maxsplit=1)[0]
             if "@" not in host:
                 visible, rest = visible + host, rest[len(host) :]
         return visible + WORD.sub(HIDDEN, rest)
