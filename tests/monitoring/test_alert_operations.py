@@ -196,6 +196,20 @@ async def test_what_was_exported_after_a_parent_was_deleted_can_be_applied(app: 
         await app.ask("apply_config", **exported)
 
 
+async def test_what_depends_on_a_deleted_endpoint_can_be_changed_and_restored(
+    app: ApplicationFixture,
+) -> None:
+    await app.ask("apply_config", **a_file())
+    await app.ask("delete_endpoint", endpoint_id="a")
+    changed = await app.ask("update_endpoint", endpoint_id="b", name="Child", parent_id="a")
+    assert (changed["name"], changed["parent_id"]) == ("Child", "a")
+    record = (await app.ask("list_audit", limit=1))["items"][0]
+    await app.ask("restore_definition", record_id=record["id"])
+    assert (await app.ask("get_endpoint", endpoint_id="b"))["name"] == "b"
+    with pytest.raises(InvalidRequest):
+        await app.endpoint("new", job_id="job", parent_id="a")
+
+
 LIMIT = {"kind": "job", "name": "job", "max_in_flight": 1}
 
 

@@ -24,7 +24,7 @@ async def check_parent_id(context: RequestContext, endpoint_id: str, parent_id: 
         key = EndpointKey(context.tenant_id, wanted)
         found = await context.store.statistics.endpoints_by_key([key])
         if not found:
-            if wanted == parent_id:
+            if wanted == parent_id and not await _depends_already(context, endpoint_id, parent_id):
                 raise InvalidRequest(f"Endpoint {parent_id} not found.", "parent_id")
             break
         above[wanted] = found[0].parent_id
@@ -32,6 +32,12 @@ async def check_parent_id(context: RequestContext, endpoint_id: str, parent_id: 
     problem = parent_problem(endpoint_id, above)
     if problem is not None:
         raise InvalidRequest(problem, "parent_id")
+
+
+async def _depends_already(context: RequestContext, endpoint_id: str, parent_id: str) -> bool:
+    """Is this the stored parent of an endpoint, which was deleted since?"""
+    key = context.key(endpoint_id)
+    return any(one.parent_id == parent_id for one in await context.store.statistics.endpoints_by_key([key]))
 
 
 def parent_problem(endpoint_id: str, parents: Mapping[str, str | None]) -> str | None:
