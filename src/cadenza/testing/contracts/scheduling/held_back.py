@@ -1,9 +1,12 @@
 """What waits for a limit or a higher priority: how it is told, and who goes first."""
 
-from cadenza.domain.access.run_limit import room
+from cadenza.domain.access.run_limit import LimitKind, room
+from cadenza.domain.scheduling.plan import RunKind, Source
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
+from cadenza.testing.contracts.scheduling.cancelled_runs import cancel
 from cadenza.testing.contracts.scheduling.limits import NOOP, ORDERED, add_many, amend, names, put, use_of
+from cadenza.testing.contracts.scheduling.requested_runs import HOUR, ask
 
 
 class HeldBackContract(Contract):
@@ -53,6 +56,54 @@ class HeldBackContract(Contract):
         (first,) = await bench.claim()
         await bench.end(first._replace(started_at=None), status=RunStatus.CANCELLED)
         assert room(await use_of(bench), bench.clock.now()) == 1
+
+    async def test_requested_runs_take_places_of_limits_and_are_held_back_like_any_other(
+        self, bench: Bench
+    ) -> None:
+        slot = bench.ms(-HOUR)
+        for endpoint in await add_many(bench, 2, next_run_at=bench.ms(HOUR)):
+            await ask(bench, endpoint, HOUR)
+        await put(bench, max_in_flight=1, max_per_minute=9)
+        first = await bench.claim_one()
+        assert (first.slot, first.attempt, first.source) == (slot, 2, Source.RERUN)
+        assert await bench.fresh(first.endpoint) == first.endpoint
+        use = await use_of(bench)
+        assert (use.in_flight, use.count_started(bench.clock.now()), use.waiting) == (1, 1, 1)
+        bench.pass_ms(5_000)
+        await bench.end(first)
+        late = await bench.claim_one()
+        assert (late.slot, late.source, late.held_back_by) == (slot, Source.RERUN, "job:shop")
+        (settled,) = await bench.end(late)
+        assert settled is not None
+        assert settled.run.reason == "held back for 5 seconds by the limit for job shop"
+        assert (await bench.fresh(late.endpoint)).requested is None
+
+    async def test_a_limit_that_comes_or_goes_leaves_requested_runs_as_they_are(self, bench: Bench) -> None:
+        (runs, waits) = await add_many(bench, 2, next_run_at=bench.ms(HOUR))
+        await ask(bench, runs, HOUR, 2 * HOUR)
+        first = await bench.claim_one()
+        await ask(bench, waits, HOUR)
+        await put(bench, max_in_flight=1)
+        assert await bench.claim() == []
+        assert (await bench.fresh(runs)).requested == first.endpoint.requested
+        (settled,) = await bench.end(first)
+        assert settled is not None
+        assert (settled.run.kind, settled.run.verdict) == (RunKind.RERUN, False)
+        second = await bench.claim_one()
+        await bench.store.limits.delete_limit("default", LimitKind.JOB, "shop")
+        (third,) = await bench.claim()
+        assert {second.key, third.key} == {runs.key, waits.key}
+        assert None not in await bench.end(second, third)
+        assert [(await bench.fresh(one)).requested for one in (runs, waits)] == [None, None]
+
+    async def test_the_place_of_a_run_that_is_cancelled_is_free_when_it_has_ended(self, bench: Bench) -> None:
+        (endpoint, _) = await add_many(bench, 2)
+        await put(bench, max_in_flight=1)
+        claim = await bench.claim_one()
+        await cancel(bench, endpoint, claim.run_id)
+        assert (await bench.store.endpoints.to_cancel([claim]), await bench.claim()) == ({claim.run_id}, [])
+        await bench.end(claim, status=RunStatus.CANCELLED)
+        assert (await bench.claim_one()).key != endpoint.key
 
 
 class PriorityContract(Contract):
