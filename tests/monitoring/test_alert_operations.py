@@ -210,6 +210,31 @@ async def test_what_depends_on_a_deleted_endpoint_can_be_changed_and_restored(
         await app.endpoint("new", job_id="job", parent_id="a")
 
 
+async def test_a_model_silences_for_a_while_and_leaves_what_a_person_silenced(
+    app: ApplicationFixture,
+) -> None:
+    await apply(app.store, failed("shop"))
+    (condition,) = (await app.ask("list_conditions", by="north"))["items"]
+
+    async def ask_as(origin: str, operation: str, **arguments: Any) -> None:
+        caller = Caller("north", EVERYTHING, origin)
+        await app.application.ask(operation, {"condition_id": condition["id"], **arguments}, caller)
+
+    model, person = "llm:key:model", "key:person"
+    with pytest.raises(NotAllowed):
+        await ask_as(model, "silence_condition", minutes=24 * 60 + 1)
+    await ask_as(model, "silence_condition", minutes=24 * 60)
+    await ask_as(model, "unsilence_condition")
+    await ask_as(model, "silence_condition", minutes=5)
+    await ask_as(person, "silence_condition", minutes=48 * 60)
+    for operation, arguments in (("silence_condition", {"minutes": 1}), ("unsilence_condition", {})):
+        with pytest.raises(NotAllowed) as refused:
+            await ask_as(model, operation, **arguments)
+        assert "ranks higher" in refused.value.message
+    await ask_as(person, "unsilence_condition")
+    await ask_as(model, "silence_condition", minutes=1)
+
+
 LIMIT = {"kind": "job", "name": "job", "max_in_flight": 1}
 
 

@@ -104,7 +104,7 @@ async def test_the_end_of_a_silence_sends_what_still_fires() -> None:
     await run_all(fixture, "a", times=FAILURES)
     key, now = endpoint_condition("default", "a"), fixture.clock.now()
     await fixture.delivery._apply_alerts()
-    change = partial(silence, until=now + 10 * SPAN, reason="work", now=now)
+    change = partial(silence, until=now + 10 * SPAN, reason="work", now=now, by="key:person")
     await fixture.store.conditions.amend_condition(key, change, release_at=now)
     await deliver(fixture)
     assert fixture.texts == []

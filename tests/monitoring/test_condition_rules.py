@@ -69,8 +69,8 @@ def step_from(condition: Condition, step: str, now: datetime) -> Condition:
         "fails": lambda: after_alert(condition, failed("a", minute, run_id=f"{now}"), now, gather=at_once),
         "recovers": lambda: after_alert(condition, recovered("a", minute), now, gather=at_once),
         "acknowledge": lambda: acknowledge(condition, by="me", note=None, now=now),
-        "silence": lambda: silence(condition, until=now + 10 * MINUTE, reason=None, now=now),
-        "unsilence": lambda: unsilence(condition, now),
+        "silence": lambda: silence(condition, until=now + 10 * MINUTE, reason=None, now=now, by="key:person"),
+        "unsilence": lambda: unsilence(condition, now, by="key:person"),
         "close": lambda: close(condition, "over.", now),
     }
     try:
@@ -126,7 +126,7 @@ def test_what_gets_more_severe_ends_an_acknowledgement() -> None:
 
 
 def test_a_silence_outlasts_the_end_of_what_it_silences() -> None:
-    quiet = silence(firing(), until=NOW + 60 * MINUTE, reason="work", now=NOW)
+    quiet = silence(firing(), until=NOW + 60 * MINUTE, reason="work", now=NOW, by="key:person")
     over = after_alert(quiet, recovered("a", 1), NOW + MINUTE, gather=timedelta(0))
     again = after_alert(over, failed("a", 2, run_id="2"), NOW + 2 * MINUTE, gather=timedelta(0))
     assert (again.state, again.decide_at) == (ConditionState.SILENCED, NOW + 60 * MINUTE)
@@ -150,9 +150,9 @@ def test_what_is_over_can_be_neither_acknowledged_nor_silenced_into_the_past() -
     with pytest.raises(Conflict):
         acknowledge(over, by="me", note=None, now=NOW)
     with pytest.raises(Conflict):
-        unsilence(over, NOW)
+        unsilence(over, NOW, by="key:person")
     with pytest.raises(InvalidRequest):
-        silence(firing(), until=NOW, reason=None, now=NOW)
+        silence(firing(), until=NOW, reason=None, now=NOW, by="key:person")
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["shop", "desk"]), st.booleans()), max_size=40))

@@ -49,6 +49,6 @@ async def _silenced_condition(api: ApiInProcess, tenant_id: str) -> ConditionKey
     """A condition of the endpoint, which every change of conditions applies to."""
     await apply(api.store, failed("traffic", tenant_id=tenant_id))
     key, now = endpoint_condition(tenant_id, "traffic"), api.clock.now()
-    change = partial(silence, until=now + timedelta(days=300), reason=None, now=now)
+    change = partial(silence, until=now + timedelta(days=300), reason=None, now=now, by="key:person")
     await api.store.conditions.amend_condition(key, change, release_at=now)
     return key

@@ -8,12 +8,16 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, Severity
+from cadenza.domain.scheduling.hint import Rank, origin_text, rank_of
 
 OPERATOR = "default"
 """The tenant that the conditions of the whole installation belong to."""
 OF_ENDPOINTS = frozenset({AlertKind.ENDPOINT, AlertKind.HEARTBEAT})
+HEARD: dict[str, Any] = {"silenced_until": None, "silence_reason": None, "silenced_by": None}
+"""Without a silence."""
+LONGEST_OF_MODELS = timedelta(hours=24)
 WARNING_PERCENT = 80
 """A quota that is spent further than that is critical."""
 
@@ -62,6 +66,8 @@ class Condition:
     note: str | None = None
     silenced_until: datetime | None = None
     silence_reason: str | None = None
+    silenced_by: str | None = None
+    """Who silenced it; no lower rank changes or ends that."""
     suppressed_by: str | None = None
     """The endpoint for which nothing is sent about this one, because it depends on it."""
     grouped: int = 1
@@ -155,7 +161,7 @@ def with_state(condition: Condition, now: datetime) -> Condition:
     until = condition.silenced_until
     if until is not None and until > now:
         return replace(condition, state=ConditionState.SILENCED, decide_at=until)
-    return replace(condition, state=ConditionState.FIRING, silenced_until=None, silence_reason=None)
+    return replace(condition, state=ConditionState.FIRING, **HEARD)
 
 
 def acknowledge(condition: Condition, *, by: str, note: str | None, now: datetime) -> Condition:
@@ -165,18 +171,27 @@ def acknowledge(condition: Condition, *, by: str, note: str | None, now: datetim
     return with_state(taken, now)
 
 
-def silence(condition: Condition, *, until: datetime, reason: str | None, now: datetime) -> Condition:
-    """A condition of which nothing is sent until a moment, also if it begins anew before it."""
+def silence(
+    condition: Condition, *, until: datetime, reason: str | None, now: datetime, by: str
+) -> Condition:
+    """A condition of which nothing is sent until a moment, also if it begins anew before it.
+
+    A model silences for a day at most.
+    """
     if until <= now:
         raise InvalidRequest("The end of a silence must be in the future.", "until")
-    return with_state(replace(condition, silenced_until=until, silence_reason=reason), now)
+    if rank_of(by) <= Rank.LLM and until > now + LONGEST_OF_MODELS:
+        raise NotAllowed("A model silences for 24 hours at most: ask a person to silence for longer.")
+    _check_silence(condition, by, now)
+    return with_state(replace(condition, silenced_until=until, silence_reason=reason, silenced_by=by), now)
 
 
-def unsilence(condition: Condition, now: datetime) -> Condition:
+def unsilence(condition: Condition, now: datetime, *, by: str) -> Condition:
     """A condition without its silence: if it fires, it is sent now. Conflict if it is not silenced."""
     if condition.silenced_until is None or condition.silenced_until <= now:
         raise Conflict("The condition is not silenced.")
-    heard = replace(condition, silenced_until=None, silence_reason=None)
+    _check_silence(condition, by, now)
+    heard = replace(condition, **HEARD)
     waits = condition.decide_at if condition.state is not ConditionState.SILENCED else now
     return with_state(replace(heard, decide_at=waits), now)
 
@@ -244,6 +259,13 @@ def _severity(alert: Alert) -> Severity:
 
 def _rank(severity: object) -> int:
     return list(Severity).index(Severity(str(severity)))
+
+
+def _check_silence(condition: Condition, by: str, now: datetime) -> None:
+    """NotAllowed if a higher rank silenced it until a moment that is ahead."""
+    until, who = condition.silenced_until, condition.silenced_by
+    if until is not None and until > now and who is not None and rank_of(who) > rank_of(by):
+        raise NotAllowed(f"{origin_text(who)} silenced it, which ranks higher than {origin_text(by)}.")
 
 
 def _require_open(condition: Condition) -> None:

@@ -155,20 +155,21 @@ async def acknowledge_condition(context: RequestContext, command: AcknowledgeCon
 async def silence_condition(context: RequestContext, command: SilenceCondition) -> ConditionView:
     """Silence a condition until a moment: nothing is sent about it until then, also if it fires anew.
 
-    If it fires when the silence ends, it is sent.
+    If it fires when the silence ends, it is sent. A model silences for 24 hours at most, and leaves what a
+    higher rank silenced.
     """
-    now = context.dependencies.system_now()
+    now, by = context.dependencies.system_now(), context.caller.origin
     until = command.ends_at(now)
     return await _amend(
-        context, command, lambda before: silence(before, until=until, reason=command.reason, now=now)
+        context, command, lambda before: silence(before, until=until, reason=command.reason, now=now, by=by)
     )
 
 
 @operation("POST /v1/alerts/conditions/{condition_id}/unsilence", Scope.STEER)
 async def unsilence_condition(context: RequestContext, command: OneCondition) -> ConditionView:
     """End the silence of a condition: if it fires, it is sent at once."""
-    now = context.dependencies.system_now()
-    return await _amend(context, command, lambda before: unsilence(before, now))
+    now, by = context.dependencies.system_now(), context.caller.origin
+    return await _amend(context, command, lambda before: unsilence(before, now, by=by))
 
 
 async def _amend(

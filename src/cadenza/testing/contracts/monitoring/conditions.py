@@ -104,6 +104,7 @@ class ConditionContract(Contract):
             "note": "naïve \N{SNOWMAN}",
             "silenced_until": NEW_YEAR + 2 * MINUTE,
             "silence_reason": "work",
+            "silenced_by": "key:abc",
             "suppressed_by": "b",
             "resolved_at": NEW_YEAR + 3 * MINUTE,
             "grouped": 7,
@@ -156,7 +157,7 @@ class ConditionContract(Contract):
         until = NEW_YEAR + 60 * MINUTE
         for name, change in (
             ("a", partial(acknowledge, by="me", note=None, now=NEW_YEAR)),
-            ("b", partial(silence, until=until, reason=None, now=NEW_YEAR)),
+            ("b", partial(silence, until=until, reason=None, now=NEW_YEAR, by="key:person")),
         ):
             await store.conditions.amend_condition(
                 endpoint_condition("north", name), change, release_at=NEW_YEAR
@@ -241,7 +242,7 @@ class ConditionContract(Contract):
     async def test_old_conditions_are_forgotten_unless_they_are_open_or_silenced(self, store: Store) -> None:
         await apply(store, failed("open"), failed("gone"), failed("quiet"), failed("new", 9))
         until = NEW_YEAR + 60 * MINUTE
-        change = partial(silence, until=until, reason=None, now=NEW_YEAR)
+        change = partial(silence, until=until, reason=None, now=NEW_YEAR, by="key:person")
         await store.conditions.amend_condition(
             endpoint_condition("north", "quiet"), change, release_at=NEW_YEAR
         )
