@@ -315,12 +315,14 @@ def test_a_dialog_asks_about_its_own_changes_alone(visit: Visit) -> None:
     page.get_by_label("Name", exact=True).fill("half")
     page.get_by_role("button", name="New job").click()
     job = page.get_by_role("dialog", name="New job")
+    expect(job).to_be_visible()
     page.keyboard.press("Escape")
     expect(job).to_be_hidden()
     assert asked == [], "the form behind it stays"
     page.get_by_role("button", name="New job").click()
     job.get_by_label("Name", exact=True).fill("x")
-    page.keyboard.press("Escape")
+    with page.expect_event("dialog"):
+        page.keyboard.press("Escape")
     expect(job.get_by_label("Name", exact=True)).to_have_value("x")
     assert asked == ["Discard unsaved changes?"]
 
