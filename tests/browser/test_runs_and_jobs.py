@@ -122,6 +122,14 @@ def test_a_run_opens_beside_the_list_and_tells_everything(visit: Visit) -> None:
     expect(page).to_have_url(re.compile(r"status=failure&endpoint=checkout$"))
 
 
+def test_an_endpoint_that_is_still_loading_is_not_called_deleted(visit: Visit) -> None:
+    visit.page.route("**/v1/endpoints/checkout", lambda _: None)
+    page = visit.go(f"/runs?run={FAILED}")
+    expect(drawer(page)).to_contain_text("it answered 503")
+    expect(drawer(page)).to_contain_text("Loading…")
+    expect(drawer(page)).not_to_contain_text("deleted")
+
+
 def test_a_run_that_ends_is_seen_at_once(program: Site, visit: Visit) -> None:
     page = visit.go("/runs?endpoint=fresh")
     expect(page.get_by_role("heading", name="No results")).to_be_visible()

@@ -10,12 +10,13 @@ import { Kind } from "./link";
 
 interface Props {
   run: Run;
-  /** Undefined if it was deleted, or is not loaded yet. */
+  /** Undefined while it is loaded, or if it was deleted. */
   endpoint: Endpoint | undefined;
+  endpointDeleted: boolean;
   periods: HintPeriod[];
 }
 
-export function RunDetails({ run, endpoint, periods }: Props): JSX.Element {
+export function RunDetails({ run, endpoint, endpointDeleted, periods }: Props): JSX.Element {
   return (
     <div class="stack run-facts">
       <dl class="facts">
@@ -54,7 +55,7 @@ export function RunDetails({ run, endpoint, periods }: Props): JSX.Element {
         </Section>
       )}
       <Section title="Request (current definition)">
-        <pre class="text" tabIndex={0}>{endpoint ? requestText(endpoint) : "The endpoint is not there any more."}</pre>
+        {endpoint ? <pre class="text" tabIndex={0}>{requestText(endpoint)}</pre> : <p class="quiet">{endpointDeleted ? "The endpoint was deleted." : "Loading…"}</p>}
       </Section>
       <Section title="Response">
         <pre class="text" tabIndex={0}>{run.response === null ? "No response recorded." : pretty(run.response)}</pre>

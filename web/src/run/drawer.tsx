@@ -42,7 +42,7 @@ function OpenRun({ id }: { id: string }): JSX.Element {
         problem && <ProblemNotice problem={problem} retry={data.refresh} />
       )}
       {!run && !problem && <Loading what="the run" />}
-      {run && <RunDetails run={run} endpoint={endpoint.value.value} periods={timeline.value.value?.spells ?? []} />}
+      {run && <RunDetails run={run} endpoint={endpoint.value.value} endpointDeleted={endpoint.problem.value?.status === 404} periods={timeline.value.value?.spells ?? []} />}
     </Drawer>
   );
 }
