@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useData } from "../../lib/data";
 import { compact, counted, percent, span } from "../../lib/format";
 import { Card, Empty, Figures, Legend, Loading, ProblemNotice, RelativeTime, type FigureProps } from "../../ui/parts";
+import { NewEndpoint } from "../endpoints/new_endpoint";
 import { Alerts } from "./alerts";
 import { ForecastChart, LatenessChart, RunsChart, STATUSES } from "./charts";
 import "./overview.css";
@@ -158,14 +159,10 @@ function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.El
 function NothingYet(): JSX.Element {
   return (
     <Empty title="No endpoints yet">
-      <p>Create a job and an endpoint, or start the demo to see an example:</p>
+      <p>An endpoint is a target that runs on a schedule: an HTTP request, a function, or a heartbeat that is expected.</p>
+      <NewEndpoint />
       <p>
-        <code>cadenza up --demo</code>
-      </p>
-      <p>
-        <a href="/docs" data-reload>
-          How to create endpoints
-        </a>
+        To see an example, start the demo: <code>cadenza up --demo</code>
       </p>
     </Empty>
   );
