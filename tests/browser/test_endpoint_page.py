@@ -25,6 +25,8 @@ HOSTILE = """<img src=x onerror="document.title='harm'"> <script>alert(1)</scrip
 REASON = f"visitors rise {HOSTILE}"
 ANSWER: Json = {"status": 200, "body": {"visitors": 5_000, "note": HOSTILE}}
 SHOP = "http://127.0.0.1:9/health"
+NARROWEST = "all => Math.min(...all.map(one => one.getBoundingClientRect().width))"
+PAGE_MARGIN = 16
 
 
 def the_shop() -> Endpoint:
@@ -348,6 +350,8 @@ def test_it_is_accessible_in_both_themes_and_widths(program: Site, *, dark: bool
         expect(page.locator(".run-details pre").first).to_be_visible()
         page.get_by_role("button", name="Interval", exact=True).click()
         expect(preview(page)).to_be_visible()
+        narrowest = page.locator(".endpoint-sides .card").evaluate_all(NARROWEST)
+        assert narrowest >= PHONE["width"] - 2 * PAGE_MARGIN, "no column is narrower than on a phone"
         visit.keep_screenshot(
             f"endpoint-{'phone' if phone else 'wide'}-{'dark' if dark else 'light'}", whole=True
         )
