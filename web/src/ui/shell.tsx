@@ -72,10 +72,15 @@ function findPage(address: string): { page: Page; params: Record<string, string>
 function NavigationItem({ page, current }: { page: Page; current: Page | undefined }): JSX.Element | null {
   const nav = page.nav;
   useShortcut(`g ${nav?.key ?? ""}`, `Opens ${page.title}`, () => go(page.path));
-  if (!nav) return null;
   const isCurrent = current && (current === page || (page.path !== "/" && current.path.startsWith(`${page.path}/`)));
+  const item = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    // On a phone the navigation is wider than the screen.
+    if (isCurrent) item.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [isCurrent]);
+  if (!nav) return null;
   return (
-    <li>
+    <li ref={item}>
       <a href={page.path} {...(isCurrent ? { "aria-current": "page" as const } : {})}>
         <Icon name={nav.icon} />
         <span class="clip">{page.title}</span>
