@@ -14,9 +14,9 @@ const A_MONTH = 30 * 86_400_000;
 export const COLUMNS: Column<Row>[] = [
   { key: "name", title: "Name", width: "minmax(96px, 2fr)", sortKey: (row) => row.name, phone: "minmax(0, 1fr)", cell: (row) => <Name row={row} /> },
   { key: "baseline", title: "Baseline", width: "minmax(90px, 1fr)", sortKey: (row) => baseline(row.baseline), cell: (row) => <span class="quiet clip" title={baseline(row.baseline)}>{baseline(row.baseline)}</span> },
-  { key: "cadence", title: "Current interval", width: "minmax(96px, 0.9fr)", sortKey: (row) => row.cadence_ms ?? Infinity, cell: (row) => <Cadence row={row} /> },
+  { key: "cadence", title: "Current interval", width: "minmax(112px, 0.9fr)", sortKey: (row) => row.cadence_ms ?? Infinity, cell: (row) => <Cadence row={row} /> },
   { key: "source", title: "Source", width: "minmax(120px, 1fr)", sortKey: (row) => row.next_source, cell: (row) => <Source source={row.next_source} /> },
-  { key: "next", title: "Next run", width: "minmax(88px, 0.9fr)", sortKey: (row) => nextOf(row), phone: "92px", cell: (row) => <Next row={row} /> },
+  { key: "next", title: "Next run", width: "minmax(88px, 0.9fr)", sortKey: (row) => nextOf(row), phone: "104px", cell: (row) => <Next row={row} /> },
   { key: "results", title: "Last runs", width: "108px", sortKey: (row) => badShare(row), phone: "60px", cell: (row) => <Spark results={row.results} /> },
   { key: "hints", title: "Hints", width: "minmax(80px, 1.2fr)", sortKey: (row) => (row.interval_hint ? 0 : row.one_shot_hint ? 1 : 2), cell: (row) => <Hints row={row} /> },
 ];
