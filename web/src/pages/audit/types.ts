@@ -42,6 +42,8 @@ export function subjectHref(record: AuditRecord): string | undefined {
     rule: "/planners",
     user: `/agents?user=${encodeURIComponent(id)}`,
     daily_user: "/daily",
+    condition: "/alerts",
+    alert_route: "/settings/alert-routes",
   };
   return pages[record.subject_kind];
 }
