@@ -5,6 +5,7 @@ import type { JSX } from "preact";
 import { asProblem, callApi, hasScope, type ListPage, type Problem } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { counted, fullTime, isOpenEnded } from "../../lib/format";
+import { announceOwnChange } from "../../lib/live";
 import { query, setQuery } from "../../lib/router";
 import { toast } from "../../ui/toast";
 import { Card, Empty, Loading, ProblemNotice, RelativeTime, ServerText } from "../../ui/parts";
@@ -36,12 +37,17 @@ export default function AlertsPage(): JSX.Element {
           <TextFilter label="Endpoint id" name="endpoint" />
         </div>
       </div>
-      <Conditions key={`${chosen} ${query.value.get("job") ?? ""} ${query.value.get("endpoint") ?? ""}`} state={chosen} onDone={counts.refresh} />
+      <Conditions key={`${chosen} ${query.value.get("job") ?? ""} ${query.value.get("endpoint") ?? ""}`} state={chosen} counts={counts.value.value} onDone={counts.refresh} />
+      {hasScope("write") && (
+        <p class="quiet">
+          Where alerts are sent: <a href="/settings/alert-routes">alert routes</a>
+        </p>
+      )}
     </div>
   );
 }
 
-function Conditions({ state, onDone }: { state: ConditionState; onDone: () => void }): JSX.Element {
+function Conditions({ state, counts, onDone }: { state: ConditionState; counts: Counts | undefined; onDone: () => void }): JSX.Element {
   const filter = { state, job_id: query.value.get("job"), endpoint_id: query.value.get("endpoint"), limit: LIMIT };
   const data = useData<ListPage<Condition>>("/v1/alerts/conditions", { query: filter, minGapMs: 2_000, every: 10_000 });
   const older = useSignal<ListPage<Condition> | undefined>(undefined);
@@ -64,13 +70,14 @@ function Conditions({ state, onDone }: { state: ConditionState; onDone: () => vo
     older.value = undefined;
     data.refresh();
     onDone();
+    announceOwnChange();
   }
   return (
     <Card title={`${state[0]!.toUpperCase()}${state.slice(1)}`} aside={first && `${counted(items.length, "alert")}${cursor ? " or more" : ""}, newest first`}>
       <div class="stack tight">
         {problem && <ProblemNotice problem={problem} retry={data.refresh} />}
         {!first && !problem && <Loading what="alerts" />}
-        {first && items.length === 0 && <NoAlerts state={state} />}
+        {first && items.length === 0 && <NoAlerts state={state} counts={counts} filtered={Boolean(filter.job_id ?? filter.endpoint_id)} />}
         <ul class="conditions" aria-label={`Alerts, ${state}`}>
           {items.map((one) => (
             <ConditionItem key={one.id} condition={one} onDone={refresh} />
@@ -88,12 +95,27 @@ function Conditions({ state, onDone }: { state: ConditionState; onDone: () => vo
   );
 }
 
-function NoAlerts({ state }: { state: ConditionState }): JSX.Element {
+interface NoAlertsProps {
+  state: ConditionState;
+  counts: Counts | undefined;
+  filtered: boolean;
+}
+
+function NoAlerts({ state, counts, filtered }: NoAlertsProps): JSX.Element {
   return (
     <Empty title={state === "firing" ? "No alerts" : "No results"}>
-      <p>{state === "firing" ? "SLOs OK, no endpoint failing repeatedly, no quota near its limit." : `No alert is ${state}.`}</p>
+      <p>{noAlertsText({ state, counts, filtered })}</p>
     </Empty>
   );
+}
+
+/** What is acknowledged or silenced is still wrong: that no alert fires does not say that all is well. */
+function noAlertsText({ state, counts, filtered }: NoAlertsProps): string {
+  if (filtered) return `No alert of this job or endpoint is ${state}.`;
+  if (state !== "firing" || !counts) return `No alert is ${state}.`;
+  const others = (["acknowledged", "silenced"] as const).filter((one) => counts[one]).map((one) => `${counts[one]} ${one}`);
+  if (others.length > 0) return `No alert is firing: ${others.join(", ")}.`;
+  return counts.firing ? "No alert is firing." : "SLOs OK, no endpoint failing repeatedly, no quota near its limit.";
 }
 
 const TONES: Record<ConditionState, string> = { firing: "bad", acknowledged: "warn", silenced: "", resolved: "good" };
