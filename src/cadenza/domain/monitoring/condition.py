@@ -29,7 +29,7 @@ class ConditionState(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     """It fires, and a person has it in hand: nothing more is sent until it is over or gets worse."""
     SILENCED = "silenced"
-    """It fires, and nothing is sent until a moment."""
+    """It fires, and nothing but its end is sent until a moment."""
     RESOLVED = "resolved"
 
 

@@ -144,7 +144,7 @@ async def count_conditions(context: RequestContext, command: CountConditions) ->
 
 @operation("POST /v1/alerts/conditions/{condition_id}/acknowledge", Scope.STEER)
 async def acknowledge_condition(context: RequestContext, command: AcknowledgeCondition) -> ConditionView:
-    """Acknowledge a condition: nothing more is sent about it, unless it gets more severe or fires anew."""
+    """Acknowledge a condition: nothing more is sent about it until it is over, unless it gets more severe."""
     now, by = context.dependencies.system_now(), context.caller.origin
     return await _amend(
         context, command, lambda before: acknowledge(before, by=by, note=command.note, now=now)
@@ -153,7 +153,7 @@ async def acknowledge_condition(context: RequestContext, command: AcknowledgeCon
 
 @operation("POST /v1/alerts/conditions/{condition_id}/silence", Scope.STEER)
 async def silence_condition(context: RequestContext, command: SilenceCondition) -> ConditionView:
-    """Silence a condition until a moment: nothing is sent about it until then, also if it fires anew.
+    """Silence a condition until a moment: nothing but its recovery is sent, also if it fires anew.
 
     If it fires when the silence ends, it is sent. A model silences for 24 hours at most, and leaves what a
     higher rank silenced.

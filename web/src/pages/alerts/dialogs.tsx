@@ -71,7 +71,7 @@ export function SilenceDialog({ condition, open, onClose, onDone }: Props): JSX.
         {(problem) => (
           <>
             <p>{condition.text}</p>
-            <Field label="For" name="minutes" problem={problem} help="No message is sent while it is silenced.">
+            <Field label="For" name="minutes" problem={problem} help="Until then, only its recovery is sent.">
               {(wiring) => (
                 <select {...wiring} value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value)}>
                   {SPANS.map(([value, label]) => (

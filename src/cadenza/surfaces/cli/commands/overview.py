@@ -195,7 +195,7 @@ class Alerts(Commands):
     def acknowledge(
         self, condition: ACondition, /, *, note: Note = None, connection: CliOptions = AS_CONFIGURED
     ) -> int:
-        """Acknowledge a condition: nothing more is sent about it, unless it gets worse or fires anew."""
+        """Acknowledge a condition: nothing more is sent until it is over, unless it gets worse."""
         given = {"condition_id": condition, **present(note=note)}
         return self.ask(connection, "acknowledge_condition", given)
 
@@ -209,7 +209,7 @@ class Alerts(Commands):
         reason: Reason = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Silence a condition: nothing is sent about it until a moment."""
+        """Silence a condition: until a moment, nothing but its recovery is sent."""
         end = later("--until", until, self.clock(connection))
         given = {"condition_id": condition, "until": end, **present(reason=reason)}
         return self.ask(connection, "silence_condition", given)
