@@ -153,5 +153,10 @@ function latencyAxes(spanMs: number): uPlot.Axis[] {
 }
 
 function line(name: string): uPlot.Series {
-  return { stroke: color(name), width: 2, spanGaps: true, points: { show: false } };
+  return { stroke: color(name), width: 2, spanGaps: true, points: { show: isAlone, size: 7, fill: color(name) } };
+}
+
+/** A single value makes no line: it is shown as a point. */
+function isAlone(plot: uPlot, series: number): boolean {
+  return Array.from<unknown>(plot.data[series]!).filter((one) => typeof one === "number").length === 1;
 }
