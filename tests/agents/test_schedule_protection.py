@@ -36,6 +36,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "propose_next_time": {"nextRunInMs": 1_000},
     "pause_until": {"untilIso": "2030-01-01T00:00:00Z"},
 }
+PLACES = ("endpoint_id", "job_id", "label")
 NAMES_AN_OPERATION = "(create|delete)_schedule"
 
 
@@ -67,9 +68,8 @@ async def everything(agents: AgentFixture, schedule_id: str) -> object:
 
 async def refused(agents: AgentFixture, operation: AnyOperation, arguments: Mapping[str, Any]) -> None:
     """What reads may answer; whatever changes anything is refused with the name of the right operation."""
-    given = {**BODIES.get(operation.name, {}), **arguments}
-    if "label" in operation.command.model_fields:
-        given.pop("label", None)
+    body = BODIES.get(operation.name, {})
+    given = {**{name: value for name, value in body.items() if name not in PLACES}, **arguments}
     given |= {name: "traffic" for name in ("endpoint_id",) if name in needed(operation) - given.keys()}
     given |= {name: "job" for name in ("job_id",) if name in needed(operation) - given.keys()}
     if operation.scope is Scope.READ:
