@@ -296,7 +296,6 @@ def test_each_area_is_accessible_in_both_themes_and_widths(program: Site, *, dar
             page.locator(f'.areas a[href="/settings/{area}"]').click()
             expect(page.locator(".settings .card").first).to_be_visible()
             expect(page.get_by_text("Loading")).to_have_count(0)
-            expect(page.locator("nav a[aria-current]").get_by_text("Settings")).to_be_in_viewport()
             visit.keep_screenshot(f"settings-{area}-{look}", whole=True)
             assert visit.axe() == []
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"

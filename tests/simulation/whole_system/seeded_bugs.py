@@ -223,7 +223,7 @@ BUGS = (
         lambda one: Fault.CLOCK_STEP in one.faults and one.workers > 1,
         rare=True,
     ),
-    SeededBug("an alert is sent once, arrived or not", _alert_sent_once, in_every_store=True),
+    SeededBug("an alert is sent once, arrived or not", _alert_sent_once),
     SeededBug("runs are not charged", _runs_not_charged),
     SeededBug("the quota is not asked", _quota_not_asked, lambda one: one.runs_per_month is not None),
     SeededBug("a lower rank replaces a hint of a higher one", _lower_rank_wins, lambda one: one.has_api),

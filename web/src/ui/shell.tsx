@@ -73,14 +73,9 @@ function NavigationItem({ page, current }: { page: Page; current: Page | undefin
   const nav = page.nav;
   useShortcut(`g ${nav?.key ?? ""}`, `Opens ${page.title}`, () => go(page.path));
   const isCurrent = current && (current === page || (page.path !== "/" && current.path.startsWith(`${page.path}/`)));
-  const item = useRef<HTMLLIElement>(null);
-  useEffect(() => {
-    // On a phone the navigation is wider than the screen.
-    if (isCurrent) item.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [isCurrent]);
   if (!nav) return null;
   return (
-    <li ref={item}>
+    <li>
       <a href={page.path} {...(isCurrent ? { "aria-current": "page" as const } : {})}>
         <Icon name={nav.icon} />
         <span class="clip">{page.title}</span>
