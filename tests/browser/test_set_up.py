@@ -350,6 +350,7 @@ def test_it_works_by_keyboard_alone(program: Site, visit: Visit) -> None:
     expect(page.get_by_role("heading", name="Settings")).to_be_visible()
     page.get_by_role("button", name="New job").focus()
     page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Tab")
     expect(page.get_by_role("dialog").get_by_label("Name", exact=True)).to_be_focused()
     page.keyboard.type("Typed")
