@@ -1,4 +1,4 @@
-"""Settings of alert routes, and what the form of an endpoint says about its alerts."""
+"""Settings of alert routes and of limits, and what the form of an endpoint says about its alerts."""
 
 import re
 from collections.abc import Iterator
@@ -79,3 +79,26 @@ def test_the_area_is_accessible(program: Site, *, phone: bool, dark: bool) -> No
         visit.keep_screenshot(f"settings-alert-route-{'phone' if phone else 'wide'}", whole=True)
         assert visit.axe() == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+
+
+def test_a_limit_is_set_changed_and_deleted(program: Site, visit: Visit) -> None:
+    page = visit.go("/settings/limits")
+    page.get_by_role("button", name="New limit").click()
+    dialog = page.get_by_role("dialog", name="New limit")
+    dialog.get_by_label("Name", exact=True).fill("example.com")
+    dialog.get_by_label("Runs in flight").fill("3")
+    dialog.get_by_role("button", name="Create limit").click()
+    row = page.locator(".records li")
+    expect(row).to_contain_text("0 in flight (3)")
+    page.get_by_role("button", name="Edit host example.com").click()
+    changed = page.get_by_role("dialog", name="Edit limit")
+    changed.get_by_label("Runs in flight").fill("")
+    changed.get_by_label("Runs a minute").fill("60")
+    changed.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("0 in the last minute (60)")
+    (limit,) = program.ask("GET /v1/limits")["items"]
+    assert (limit["max_in_flight"], limit["max_per_minute"]) == (None, 60)
+    page.get_by_role("button", name="Delete host example.com").click()
+    expect(page.get_by_role("dialog")).to_contain_text("What waited for it goes on.")
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(row).to_have_count(0)
