@@ -50,7 +50,7 @@ class SuspectTrials:
         self._poll_ms = settings.poll_ms
         self._sweep_ms = settings.lease_ms / SWEEPS
         self._began_at, self._young = clock.now(), milliseconds(settings.lease_ms) / 2
-        """A process that dies young is no good witness: so long, nothing is tried alone."""
+        """A process that ends soon after its start says little about a run, so none is tried alone before."""
         self._on_trial: dict[str, tuple[Trial, datetime]] = {}
         self._alone_next = True
         self._held_back_at: datetime | None = None
