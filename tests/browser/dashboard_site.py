@@ -27,7 +27,14 @@ from tests.surfaces.server_process import UP, Program, running
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = Path(__file__).parent / "screenshots"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
 QUIET = [
     "--no-sandbox",
     "--disable-background-networking",
