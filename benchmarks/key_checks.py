@@ -20,7 +20,7 @@ from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.access.key import ApiKey, Scope
-from cadenza.operations.access.keys import PREFIX, valid_key
+from cadenza.operations.access.key_tokens import PREFIX, valid_key
 from cadenza.ports.access import StoredKey
 from cadenza.ports.store import Store
 

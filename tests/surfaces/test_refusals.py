@@ -12,7 +12,7 @@ from tests.surfaces.sentence_rules import broken_rules
 from tests.surfaces.wrong_documents import UNKNOWN, WrongDocument, wrong_documents
 
 from cadenza.domain.errors import MOST_FAULTS, Fault, InvalidRequest
-from cadenza.operations.application import parse_command
+from cadenza.operations.arguments import parse_command
 from cadenza.operations.operation import AnyOperation, Route
 from cadenza.operations.table import BY_NAME, OPERATIONS
 from cadenza.surfaces.http.problems import Refusal

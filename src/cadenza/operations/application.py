@@ -1,27 +1,23 @@
 """Authenticates callers and performs operations, with the same checks for every surface."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cadenza.domain.access.key import Caller
-from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.field_faults import WHOLE_DOCUMENT, refuse_fields
+from cadenza.domain.errors import NotAllowed, NotFound
 from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.engine.next_run_log import ORIGIN
-from cadenza.operations.access.keys import caller_of_token
-from cadenza.operations.access.recording import perform_recorded
-from cadenza.operations.context import Dependencies, IdempotentRequest, RequestContext
+from cadenza.operations.access.key_tokens import caller_of_token
+from cadenza.operations.arguments import parse_command
+from cadenza.operations.context import Dependencies, RequestContext
 from cadenza.operations.fields import read_cursor, write_cursor
 from cadenza.operations.operation import AnyOperation, View
 from cadenza.operations.single_operation import find_operation
 
-Model = TypeVar("Model", bound=BaseModel)
+if TYPE_CHECKING:  # A command has none.
+    from cadenza.operations.idempotency import IdempotentRequest
+
 Result = TypeVar("Result")
-MOST_EXAMINED = 10_000
-"""Of a document with more faults none is named: to list them would take longer than to refuse it."""
 
 
 class Application:
@@ -47,7 +43,7 @@ class Application:
         arguments: Mapping[str, Any],
         caller: Caller,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotent: "IdempotentRequest | None" = None,
     ) -> View:
         """Perform an operation: check the scope, then the arguments, then call the handler."""
         caller.must(operation.scope)
@@ -60,14 +56,10 @@ class Application:
         )
         if operation.takes_cursor and command.cursor is not None:
             command = command.model_copy(update={"cursor": read_cursor(operation.name, command.cursor)})
-        context, perform = RequestContext(self.dependencies, caller, idempotent), perform_recorded
+        context = RequestContext(self.dependencies, caller, idempotent)
         before = ORIGIN.set(caller.origin)
         try:
-            view: View = await (
-                perform(operation, context, command)
-                if operation.audited
-                else operation.handle(context, command)
-            )
+            view = await _carry_out(operation, context, command)
         finally:
             ORIGIN.reset(before)
         position: str | None = getattr(view, "next_cursor", None) if operation.gives_cursor else None
@@ -76,31 +68,16 @@ class Application:
         return view.model_copy(update={"next_cursor": write_cursor(operation.name, position)})
 
 
+async def _carry_out(operation: AnyOperation, context: RequestContext, command: Any) -> View:
+    """Call the handler, and record what it changes."""
+    if operation.audited:
+        from cadenza.operations.access.recording import perform_recorded  # noqa: PLC0415 - Reads spare it.
+
+        return await perform_recorded(operation, context, command)
+    view: View = await operation.handle(context, command)
+    return view
+
+
 async def in_turn(operation: AnyOperation, function: Callable[..., Result], *arguments: Any) -> Result:
     """What a function returns; for a bulk operation it runs in a thread, so that other requests go on."""
     return await beside_event_loop(function, *arguments) if operation.bulk else function(*arguments)
-
-
-def parse_command(operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
-    """The command of the arguments; InvalidRequest with the invalid fields."""
-    path = "" if operation.route is None else operation.route.path
-    return validated(operation.command, arguments, path=path)
-
-
-def validated(model: type[Model], arguments: Mapping[str, Any], *, path: str = "") -> Model:
-    """A model of the arguments, of which some may stand in a path; InvalidRequest with the invalid fields."""
-    try:
-        checked: Model = model.__pydantic_validator__.validate_python(arguments)
-    except ValidationError as problem:
-        if problem.error_count() > MOST_EXAMINED:
-            message = f"The document has {problem.error_count():,} faults, too many to name one."
-            raise InvalidRequest(message, WHOLE_DOCUMENT) from None
-        errors = problem.errors(include_url=False)
-        elsewhere = [name for name in arguments if f"{{{name}}}" in path]
-        raise refuse_fields(_schema(model), arguments, errors, elsewhere) from None
-    return checked
-
-
-@cache
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema()

@@ -5,26 +5,27 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.daily.window import WINDOW
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.audit_trail import AuditTrail
-from cadenza.ports.access import TokenGenerator, user_reply_key
-from cadenza.ports.alerting import ChannelSender
-from cadenza.ports.clock import Clock, CronCalculator
-from cadenza.ports.ids import Ids
-from cadenza.ports.planning import Expressions
-from cadenza.ports.secrets import SecretStore
-from cadenza.ports.simulations import Simulations
-from cadenza.ports.store import Store
-from cadenza.ports.telemetry import Logger
 
-if TYPE_CHECKING:  # A command that reads a list needs none of them.
+if TYPE_CHECKING:  # Only for their names: a command that asks a server needs none of them.
     from cadenza.engine.agents.conversation import Conversations
     from cadenza.engine.steering import Steering
     from cadenza.engine.worker.execute import Executor
+    from cadenza.operations.idempotency import IdempotentRequest
+    from cadenza.ports.access import TokenGenerator
+    from cadenza.ports.alerting import ChannelSender
+    from cadenza.ports.clock import Clock, CronCalculator
+    from cadenza.ports.ids import Ids
+    from cadenza.ports.planning import Expressions
+    from cadenza.ports.secrets import SecretStore
+    from cadenza.ports.simulations import Simulations
+    from cadenza.ports.store import Store
+    from cadenza.ports.telemetry import Logger
 
 TakeTrial = Callable[[EndpointKey], Awaitable[float | None]]
 """None if the trial is allowed, else the seconds to wait."""
@@ -34,25 +35,25 @@ TakeTrial = Callable[[EndpointKey], Awaitable[float | None]]
 class Dependencies:
     """What all requests share."""
 
-    store: Store
-    clock: Clock
-    cron: CronCalculator
-    ids: Ids
-    token_generator: TokenGenerator
-    log: Logger
+    store: "Store"
+    clock: "Clock"
+    cron: "CronCalculator"
+    ids: "Ids"
+    token_generator: "TokenGenerator"
+    log: "Logger"
     executor: "Executor"
     """For trial runs, which no quota counts."""
-    secrets: SecretStore
+    secrets: "SecretStore"
     steering: "Steering"
-    expressions: Expressions
+    expressions: "Expressions"
     """Evaluates the conditions of rules."""
     take_trial: TakeTrial
     """Counts a trial run of an endpoint."""
     trials: Counter[str] = field(default_factory=Counter)
     """Trial runs in flight, by tenant."""
-    system_clock: Clock | None = None
+    system_clock: "Clock | None" = None
     """The system clock, where the scheduler's own clock runs faster."""
-    poll_clock: Clock | None = None
+    poll_clock: "Clock | None" = None
     """Paces what looks at the store now and then, where that pauses while the process is idle."""
 
     jitter_ms: int = 0
@@ -65,9 +66,9 @@ class Dependencies:
     """Runs turns of agents; None where there are no agents."""
     models: Collection[str] = ()
     """The models that agents may have."""
-    channels: ChannelSender | None = None
+    channels: "ChannelSender | None" = None
     """Sends test messages of alert routes; None where nothing is sent."""
-    simulations: Simulations | None = None
+    simulations: "Simulations | None" = None
     """Simulated scenarios; None where there are none."""
 
     def system_now(self) -> datetime:
@@ -83,42 +84,19 @@ class Dependencies:
         return {"now": self.clock.now(), "cron": self.cron, "jitter_ms": self.jitter_ms}
 
 
-class ReplySubject(NamedTuple):
-    """The tenant of a request, and the user it is about, if any."""
-
-    tenant_id: str
-    user_id: str | None = None
-
-
-class IdempotentRequest(NamedTuple):
-    """A request: its subject, its idempotency key, and a digest of its content."""
-
-    subject: ReplySubject
-    key: str
-    fingerprint: str
-    field: str = "Idempotency-Key"
-    """Where the client gave the key."""
-
-    @property
-    def stored_key(self) -> tuple[str, str]:
-        """The tenant and key of its stored reply; a request about a user has a key of that user's own."""
-        tenant_id, user_id = self.subject
-        return tenant_id, self.key if user_id is None else user_reply_key(user_id, self.key)
-
-
 @dataclass(frozen=True, slots=True)
 class RequestContext:
     """One request: its caller, and the shared dependencies."""
 
     dependencies: Dependencies
     caller: Caller
-    idempotent: IdempotentRequest | None = None
+    idempotent: "IdempotentRequest | None" = None
     """The request as it was sent, if it has an idempotency key."""
     trail: AuditTrail = field(default_factory=AuditTrail)
     """What the handler notes for the audit."""
 
     @property
-    def store(self) -> Store:
+    def store(self) -> "Store":
         """The store."""
         return self.dependencies.store
 

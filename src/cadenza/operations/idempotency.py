@@ -8,11 +8,34 @@ from math import ceil
 from typing import NamedTuple
 
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
-from cadenza.operations.context import Dependencies, IdempotentRequest
-from cadenza.ports.access import IdempotentReply
+from cadenza.operations.context import Dependencies
+from cadenza.ports.access import IdempotentReply, user_reply_key
 
 STALE_AFTER = timedelta(minutes=2)
 """A request that calls out, and has no reply for so long, was interrupted by a crash."""
+
+
+class ReplySubject(NamedTuple):
+    """The tenant of a request, and the user it is about, if any."""
+
+    tenant_id: str
+    user_id: str | None = None
+
+
+class IdempotentRequest(NamedTuple):
+    """A request: its subject, its idempotency key, and a digest of its content."""
+
+    subject: ReplySubject
+    key: str
+    fingerprint: str
+    field: str = "Idempotency-Key"
+    """Where the client gave the key."""
+
+    @property
+    def stored_key(self) -> tuple[str, str]:
+        """The tenant and key of its stored reply; a request about a user has a key of that user's own."""
+        tenant_id, user_id = self.subject
+        return tenant_id, self.key if user_id is None else user_reply_key(user_id, self.key)
 
 
 class Answer(NamedTuple):

@@ -8,7 +8,7 @@ from tests.operation_fixtures import ApplicationFixture
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.operations.access.keys import caller_of_token
+from cadenza.operations.access.key_tokens import caller_of_token
 from cadenza.testing.contracts.harness import Bench
 
 

@@ -12,8 +12,7 @@ from tests.simulation.whole_system.simulated_world import SimulatedWorld
 
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.operations.application import Application
-from cadenza.operations.context import IdempotentRequest, ReplySubject
-from cadenza.operations.idempotency import Answer, StillRunning, reply_once
+from cadenza.operations.idempotency import Answer, IdempotentRequest, ReplySubject, StillRunning, reply_once
 from cadenza.operations.table import BY_NAME
 from cadenza.testing.simulated_process import SimulatedProcess
 

@@ -26,7 +26,7 @@ from cadenza.domain.scheduling.policy import Guard, Misfire, Policy
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.worker.worker_settings import WorkerSettings
-from cadenza.operations.access.keys import PREFIX, _digest
+from cadenza.operations.access.key_tokens import PREFIX, _digest
 from cadenza.ports.access import StoredKey
 
 if TYPE_CHECKING:

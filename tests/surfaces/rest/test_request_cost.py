@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from tests.surfaces.api_in_process import ApiInProcess
 
 from cadenza.domain.json_values import DEEPEST_DOCUMENT, Json, certainly_more_values, too_much_json
-from cadenza.operations.application import MOST_EXAMINED
+from cadenza.operations.arguments import MOST_EXAMINED
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.dashboard.login import LARGEST_LOGIN

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cadenza.domain.access.audit import Actor, AuditOutcome, AuditRecord
 from cadenza.domain.access.key import Caller, Scope, Surface, key_id_of, origin_of
 from cadenza.domain.json_values import Json
-from cadenza.operations.access.keys import id_of_token, valid_key
+from cadenza.operations.access.key_tokens import id_of_token, valid_key
 from cadenza.operations.access.recording import named_actor, record_of
 from cadenza.operations.audit_trail import NotedChange
 from cadenza.operations.context import Dependencies

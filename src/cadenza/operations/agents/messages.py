@@ -14,9 +14,9 @@ from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.agents.conversation import CommitTurn
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.agents.users_agents import OneAgent
-from cadenza.operations.context import Dependencies, IdempotentRequest, RequestContext
+from cadenza.operations.context import Dependencies, RequestContext
 from cadenza.operations.fields import Id
-from cadenza.operations.idempotency import Answer, KeptReply
+from cadenza.operations.idempotency import Answer, IdempotentRequest, KeptReply
 from cadenza.operations.operation import OK, View, operation
 
 LONGEST_MESSAGE = 8_000

@@ -11,12 +11,12 @@ from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import UserKey
 from cadenza.engine.agents.delivery import MOST_PER_QUERY, DeliveryStreams
 from cadenza.engine.agents.delivery_stream import DeliveryStream as DeliveryStream  # noqa: PLC0414 - Whoever serves a socket holds one.
-from cadenza.operations.access.keys import valid_key
+from cadenza.operations.access.key_tokens import valid_key
 from cadenza.operations.agents.messages import AnswerView, answer_message, send_message
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.application import Application
-from cadenza.operations.context import IdempotentRequest, ReplySubject, RequestContext
-from cadenza.operations.idempotency import Repeated
+from cadenza.operations.context import RequestContext
+from cadenza.operations.idempotency import IdempotentRequest, Repeated, ReplySubject
 
 NEEDED_SCOPE = send_message.scope
 """What a key must allow that speaks for a user."""

@@ -11,7 +11,7 @@ from cadenza.domain.agents.users import LONGEST_INSTRUCTIONS, Agent, AgentKey, U
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import EVERY_MINUTE
-from cadenza.operations.access.keys import new_key
+from cadenza.operations.access.key_tokens import new_key
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Listed, Name, Paged, Whole, split_page

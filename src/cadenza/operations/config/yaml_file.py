@@ -7,7 +7,7 @@ from pydantic import StringConstraints
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.operations.application import validated
+from cadenza.operations.arguments import validated
 from cadenza.operations.config.apply import (
     AppliedView,
     ApplyConfig,

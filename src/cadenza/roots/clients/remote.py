@@ -21,7 +21,7 @@ from cadenza.domain.errors import (
     NotFound,
     Unavailable,
 )
-from cadenza.operations.application import parse_command
+from cadenza.operations.arguments import parse_command
 from cadenza.operations.operation import RANK_HEADER, USER_AGENT, AnyOperation, Route
 from cadenza.operations.single_operation import find_operation
 from cadenza.roots.clients.choice import ServerAddress

@@ -85,7 +85,7 @@ def rules_in(path: str, tenant_id: str = TENANT) -> "list[Rule]":
 def rules_of(text: str, tenant_id: str = TENANT) -> "list[Rule]":
     """The rules of a configuration, each checked as if it were applied."""
     from cadenza.adapters.planners.rules.expressions import CelExpressions
-    from cadenza.operations.application import parse_command
+    from cadenza.operations.arguments import parse_command
     from cadenza.operations.config.apply import apply_config
     from cadenza.operations.config.file import ConfigFile
     from cadenza.operations.config.rules import WantedRule, located_rules, refuse, rule_or_faults

@@ -12,8 +12,7 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.text_patterns import AN_ID, AN_IDEMPOTENCY_KEY
 from cadenza.domain.wording import text_in_words
-from cadenza.operations.context import IdempotentRequest, ReplySubject
-from cadenza.operations.idempotency import Answer
+from cadenza.operations.idempotency import Answer, IdempotentRequest, ReplySubject
 from cadenza.surfaces.http.problems import CONFLICT, problem_json
 from cadenza.surfaces.http.request import single_header
 

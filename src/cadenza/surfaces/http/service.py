@@ -13,8 +13,7 @@ from cadenza.domain.access.key import Caller, Surface
 from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.operations.application import Application, in_turn
-from cadenza.operations.context import IdempotentRequest
-from cadenza.operations.idempotency import Answer, Repeated, reply_once
+from cadenza.operations.idempotency import Answer, IdempotentRequest, Repeated, reply_once
 from cadenza.operations.operation import NO_CONTENT, RANK_HEADER, RANKS, USER_AGENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency
 from cadenza.surfaces.http.auth import Authenticator

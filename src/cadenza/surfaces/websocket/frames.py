@@ -11,7 +11,7 @@ from cadenza.domain.json_values import unreadable_json
 from cadenza.domain.text_patterns import AN_IDEMPOTENCY_KEY
 from cadenza.domain.validation import iso
 from cadenza.operations.agents.messages import MessageText
-from cadenza.operations.application import validated
+from cadenza.operations.arguments import validated
 from cadenza.operations.fields import Flag, Id, Whole
 from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, Refusal, describe_problem
 
