@@ -12,9 +12,9 @@ from cadenza.adapters.stores.sqlite.restore import restore_file
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.roots.clients.choice import where_else
 from cadenza.roots.clients.local import missing_file
-from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.settings import SQLITE, Settings, read_settings
 from cadenza.roots.wiring.secrets import open_secrets, secret_keys
-from cadenza.roots.wiring.stores import SQLITE, check_url
+from cadenza.roots.wiring.stores import check_url
 
 LIVE = "SELECT count(*) FROM endpoint_states WHERE NOT archived"
 

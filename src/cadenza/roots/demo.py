@@ -17,9 +17,9 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.clients.server_record import with_demo_database
-from cadenza.roots.settings import Settings
+from cadenza.roots.settings import SQLITE, Settings
 from cadenza.roots.wiring.simulation_planners import sale_rules
-from cadenza.roots.wiring.stores import SQLITE, check_url
+from cadenza.roots.wiring.stores import check_url
 from cadenza.sim.flash_sale.scenario import NAME, unsteered_sale
 from cadenza.sim.product_run import JOB, TENANT, new_endpoint
 from cadenza.sim.world import MINUTE_S, MINUTES, START

@@ -18,9 +18,9 @@ from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.engine.moves.installation import InstallationMove, Moved
 from cadenza.engine.moves.tenant import TenantMove
 from cadenza.ports.store import MoveEnd
-from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.settings import SQLITE, Settings, read_settings
 from cadenza.roots.wiring.secrets import secret_keys
-from cadenza.roots.wiring.stores import DATABASE_SETTING, SQLITE, check_url, open_pool
+from cadenza.roots.wiring.stores import DATABASE_SETTING, check_url, open_pool
 from cadenza.surfaces.cli.launchers import MoveRequest, MoveResult
 
 if TYPE_CHECKING:  # The driver is an extra, which SQLite does not need.

@@ -29,14 +29,14 @@ from cadenza.ports.planning import LeaderLock, Planner
 from cadenza.ports.scheduling import Wakeup
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry
-from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.settings import SQLITE, Settings, read_settings
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HANGS_AFTER, HealthServer, serve_health
 from cadenza.roots.wiring.idle import refuse_beside_up
 from cadenza.roots.wiring.llm import llm_planner
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
-from cadenza.roots.wiring.stores import SQLITE, open_pool, open_store
+from cadenza.roots.wiring.stores import open_pool, open_store
 
 SLOW = frozenset({"llm"})
 """Planners that are slow and spend tokens."""

@@ -25,6 +25,8 @@ SECRET_SETTINGS = frozenset(
 )
 NOTHING = "none"
 DEFAULT_TENANT = "default"
+SQLITE = "sqlite:///"
+"""How the URL of a file begins; its path follows."""
 LAST_PORT = 65_535
 AN_ORIGIN = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?"

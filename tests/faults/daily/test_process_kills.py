@@ -37,7 +37,7 @@ from cadenza.domain.daily.user import Cause, DayStatus, Verdict, enrollment
 from cadenza.domain.daily.window import WINDOW, cutoff, due_at_minute
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
-from cadenza.roots.wiring.stores import SQLITE
+from cadenza.roots.settings import SQLITE
 
 __all__ = ["databases", "newest_databases"]
 

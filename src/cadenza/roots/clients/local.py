@@ -17,8 +17,8 @@ from cadenza.ports.telemetry import Logger
 from cadenza.roots.clients.choice import where_else
 from cadenza.roots.clients.command_dependencies import command_dependencies
 from cadenza.roots.clients.server_record import database_path, running_server
-from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.stores import SQLITE, check_url, open_store
+from cadenza.roots.settings import SQLITE, Settings
+from cadenza.roots.wiring.stores import check_url, open_store
 
 ORIGIN = "cli"
 Note = Callable[[str], None]

@@ -13,8 +13,7 @@ from typing import BinaryIO, Self
 from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.domain.validation import iso
 from cadenza.ports.clock import Clock
-from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.stores import SQLITE
+from cadenza.roots.settings import SQLITE, Settings
 
 LONGEST = 65_536
 SUFFIX = "-server"

@@ -16,9 +16,9 @@ from cadenza.engine.supervision import Part
 from cadenza.ports.clock import Clock, Stopwatch
 from cadenza.ports.daily import DailyLanes, DailyTargetRunner
 from cadenza.ports.telemetry import Logger
-from cadenza.roots.settings import Settings
+from cadenza.roots.settings import SQLITE, Settings
 from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
-from cadenza.roots.wiring.stores import SQLITE, open_pool
+from cadenza.roots.wiring.stores import open_pool
 from cadenza.roots.wiring.worker import ProcessContext
 
 

@@ -11,8 +11,7 @@ from cadenza.domain.scheduling.target import HEARTBEAT, HTTP, PROMPT
 from cadenza.engine.idle import IdleGate
 from cadenza.engine.supervision import Part
 from cadenza.ports.telemetry import JOB
-from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.stores import SQLITE
+from cadenza.roots.settings import SQLITE, Settings
 from cadenza.roots.wiring.worker import ProcessContext
 
 EVENTS = frozenset({JOB})

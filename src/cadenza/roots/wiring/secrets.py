@@ -11,8 +11,8 @@ from cadenza.adapters.stores.sql.access.secrets import SqlSealed
 from cadenza.adapters.stores.sql.store import SqlStore
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.store import Store
-from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.stores import SQLITE, open_file, open_pool
+from cadenza.roots.settings import SQLITE, Settings
+from cadenza.roots.wiring.stores import open_file, open_pool
 
 CONNECTIONS = 2
 

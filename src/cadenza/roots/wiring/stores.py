@@ -11,14 +11,13 @@ from cadenza.engine.next_run_log import log_next_runs
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
-from cadenza.roots.settings import Settings
+from cadenza.roots.settings import SQLITE, Settings
 from cadenza.roots.wiring.extras import POSTGRES, POSTGRESQL, missing
 
 if TYPE_CHECKING:  # Each kind of database costs its own imports.
     from cadenza.adapters.stores.postgres.pool import PostgresPool
     from cadenza.adapters.stores.sqlite.database import SqliteFile
 
-SQLITE = "sqlite:///"
 DATABASE_SETTING = "CADENZA_DATABASE_URL"
 
 
