@@ -53,8 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @asynccontextmanager
 async def connect(connection: CliOptions) -> AsyncIterator[OperationClient]:
     """Connect to the server that is meant, or else open the application on the database of the settings."""
-    from cadenza.roots.clients.choice import open_client
-    from cadenza.roots.clients.local import operator
+    from cadenza.roots.clients.choice import open_client, operator
     from cadenza.roots.settings import DEFAULT_TENANT, read_settings
 
     caller = operator(connection.tenant or DEFAULT_TENANT, connection.rank)

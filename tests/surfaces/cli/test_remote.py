@@ -53,6 +53,35 @@ def says(status: int, text: str, **headers: str) -> Answer:
     return answer
 
 
+def in_chunks(*chunks: str) -> Answer:
+    """A response of unknown length, as servers of HTTP/1.1 send it."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.protocol_version = "HTTP/1.1"
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        for chunk in (*chunks, ""):
+            handler.wfile.write(f"{len(chunk):x}\r\n{chunk}\r\n".encode())
+
+    return answer
+
+
+def until_the_end(text: str) -> Answer:
+    """A response whose end is that of the connection."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(text.encode())
+
+    return answer
+
+
+def cut_short(handler: BaseHTTPRequestHandler) -> None:
+    says(200, '{"items": [], ', **{"Content-Length": "100"})(handler)
+
+
 def breaks_off(handler: BaseHTTPRequestHandler) -> None:
     handler.connection.close()
 
@@ -62,6 +91,13 @@ def test_where_nobody_listens_is_unavailable(remote: CliRunner) -> None:
     code, sentence = with_key(remote, HIDDEN, address).refused("jobs", "list")
     assert code == 6
     assert sentence == f"cadenza: Cannot connect to {address}; is the server up?\n"
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+def test_a_name_that_leads_nowhere_is_unavailable(remote: CliRunner, host: str) -> None:
+    code, sentence = with_key(remote, HIDDEN, f"http://{host}").refused("jobs", "list")
+    assert code == 6
+    assert sentence == f"cadenza: Cannot connect to http://{host}; is the server up?\n"
 
 
 @pytest.mark.parametrize("key", [HIDDEN, None], ids=["wrong", "none"])
@@ -110,6 +146,8 @@ def test_what_cannot_be_a_key_is_not_repeated(remote: CliRunner, key: str) -> No
         "http://a:hidden@127.0.0.1",
         "http://h:99999",
         "http://h?x=1",
+        "http://h/a b",
+        "http://hö",
         "no",
     ],
 )
@@ -156,9 +194,10 @@ def test_a_server_knows_the_tenant_by_the_key(remote: CliRunner) -> None:
         says(422, '{"detail": [{"msg": "no"}]}'),
         says(418, "[]"),
         says(200, '{"items": []}'),
+        cut_short,
         breaks_off,
     ],
-    ids=["page", "missing", "broken", "other-problem", "teapot", "half", "breaks-off"],
+    ids=["page", "missing", "broken", "other-problem", "teapot", "half", "cut-short", "breaks-off"],
 )
 def test_a_server_that_is_another_one_is_unavailable(remote: CliRunner, answer: Answer) -> None:
     with a_stranger(answer) as (address, asked):
@@ -166,6 +205,19 @@ def test_a_server_that_is_another_one_is_unavailable(remote: CliRunner, answer: 
     assert code == 6
     assert asked
     assert HIDDEN not in sentence
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        in_chunks('{"items": [], "next', '_cursor": null}'),
+        until_the_end('{"items": [], "next_cursor": null}'),
+    ],
+    ids=["in-chunks", "until-the-end"],
+)
+def test_a_response_may_have_any_form_of_a_body(remote: CliRunner, answer: Answer) -> None:
+    with a_stranger(answer) as (address, _):
+        assert with_key(remote, HIDDEN, f"{address}/").json("jobs", "list")["items"] == []
 
 
 def test_a_key_is_not_carried_elsewhere(remote: CliRunner) -> None:

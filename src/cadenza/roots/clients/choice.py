@@ -4,19 +4,19 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from http.client import HTTPException
 from typing import NamedTuple
-from urllib.request import ProxyHandler, build_opener
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.stores.postgres.engines.profile import profile_of
-from cadenza.domain.access.key import Caller
+from cadenza.domain.access.key import Caller, Scope, Surface
 from cadenza.domain.errors import InvalidRequest, Unavailable
+from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.roots.clients.server_record import database_path, running_server, with_demo_database
 from cadenza.roots.settings import Settings
 from cadenza.surfaces.cli.connection import CliOptions, OperationClient
 
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - recognized here, not listened on
+ORIGIN = "cli"
 ANSWERS_WITHIN_S = 5.0
 LONGEST_ANSWER = 10_000
 ELSEWHERE = "change the folder, or set CADENZA_DATABASE_URL, or CADENZA_SERVER and CADENZA_KEY"
@@ -158,6 +158,9 @@ def address(settings: Settings, connection: CliOptions) -> str:
 
 def server_time(server: str) -> datetime | None:
     """The time of a server's clock; None if no Cadenza answers."""
+    from http.client import HTTPException
+    from urllib.request import ProxyHandler, build_opener
+
     opener = build_opener(ProxyHandler({}))
     try:
         with opener.open(f"{server.rstrip('/')}/healthz", timeout=ANSWERS_WITHIN_S) as response:
@@ -175,6 +178,12 @@ def time_there(settings: Settings, connection: CliOptions) -> datetime:
     return (SystemClock() if running is None else running.clock).now()
 
 
+def operator(tenant_id: str, rank: str | None = None) -> Caller:
+    """The operator of this machine, who may do everything for any tenant; at a lower rank, if stated."""
+    origin = ORIGIN if rank is None else lowered(ORIGIN, Rank[rank.upper()])
+    return Caller(tenant_id, frozenset(Scope), origin, surface=Surface.CLI)
+
+
 @asynccontextmanager
 async def open_client(
     settings: Settings, connection: CliOptions, caller: Caller, *, rank: str | None
@@ -186,8 +195,7 @@ async def open_client(
     if chosen.server is not None:
         from cadenza.roots.clients.remote import remote_client
 
-        async with remote_client(chosen.server, rank=rank, surface=caller.surface) as remote:
-            yield remote
+        yield remote_client(chosen.server, rank=rank, surface=caller.surface)
         return
     from cadenza.roots.clients.local import local_client
 

@@ -9,8 +9,7 @@ from typing import Any
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
-from cadenza.domain.access.key import Caller, Scope, Surface
-from cadenza.domain.scheduling.hint import Rank, lowered
+from cadenza.domain.access.key import Caller
 from cadenza.operations.application import Application
 from cadenza.operations.single_operation import find_operation
 from cadenza.ports.telemetry import Logger
@@ -20,7 +19,6 @@ from cadenza.roots.clients.server_record import database_path, running_server
 from cadenza.roots.settings import SQLITE, Settings
 from cadenza.roots.wiring.stores import check_url, open_store
 
-ORIGIN = "cli"
 Note = Callable[[str], None]
 
 
@@ -72,12 +70,6 @@ def missing_file(settings: Settings) -> Path | None:
     """Where the SQLite file of the settings would be; None if it is there, or for PostgreSQL."""
     path = database_path(settings)
     return None if path is None or path.exists() else path.absolute()
-
-
-def operator(tenant_id: str, rank: str | None = None) -> Caller:
-    """The operator of this machine, who may do everything for any tenant; at a lower rank, if stated."""
-    origin = ORIGIN if rank is None else lowered(ORIGIN, Rank[rank.upper()])
-    return Caller(tenant_id, frozenset(Scope), origin, surface=Surface.CLI)
 
 
 @asynccontextmanager

@@ -2,14 +2,11 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from functools import cache
+from http.client import HTTPException
 from typing import Any
-from urllib.parse import quote, urlsplit
-
-import aiohttp
-from yarl import URL
+from urllib.parse import quote, urlencode, urlsplit
 
 from cadenza.domain.access.key import Surface
 from cadenza.domain.errors import (
@@ -25,9 +22,8 @@ from cadenza.operations.arguments import parse_command
 from cadenza.operations.operation import RANK_HEADER, USER_AGENT, AnyOperation, Route
 from cadenza.operations.single_operation import find_operation
 from cadenza.roots.clients.choice import ServerAddress
+from cadenza.roots.clients.http_exchange import NotConnected, exchange
 
-WITHOUT_BODY = frozenset({"GET", "DELETE"})
-TIMEOUT = aiohttp.ClientTimeout(total=600, sock_connect=10)
 PLACE = re.compile(r"{(\w+)}")
 A_ROUTE = re.compile(r"`([A-Z]+ /[^`]*)`")
 OK, NO_KEY, SERVER_ERROR = range(200, 300), 401, 500
@@ -43,9 +39,9 @@ ERRORS: dict[int, type[CadenzaError]] = {
 class RemoteClient:
     """Performs operations on a server."""
 
-    def __init__(self, session: aiohttp.ClientSession, server: str) -> None:
-        self._session = session
+    def __init__(self, server: str, headers: Mapping[str, str]) -> None:
         self._server = server.rstrip("/")
+        self._headers = headers
 
     async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """The operation's view as JSON values."""
@@ -55,13 +51,14 @@ class RemoteClient:
                 "Only the machine with the database does this: there, --server '' asks it.", "--server"
             )
         parse_command(asked, arguments)
+        place, body = _request(asked.route, arguments)
         try:
-            async with self._session.request(**self._request(asked.route, arguments)) as response:
-                return self._answer(asked, response.status, await response.read())
-        except aiohttp.ClientConnectorError:
+            response = await exchange(asked.route.method, self._server + place, self._headers, body)
+        except NotConnected:
             raise Unavailable(f"Cannot connect to {self._server}; is the server up?") from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+        except (HTTPException, OSError) as problem:
             raise Unavailable(f"The connection to {self._server} failed: {type(problem).__name__}.") from None
+        return self._answer(asked, response.status, response.body)
 
     def _answer(self, asked: AnyOperation, status: int, body: bytes) -> Any:
         """The view, if the body has its fields; a newer server may send more."""
@@ -70,19 +67,16 @@ class RemoteClient:
             return document
         raise _error(status, document or {}, self._server)
 
-    def _request(self, route: Route, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Names in braces go into the path; the rest is the query, or the body."""
-        inside = PLACE.findall(route.path)
-        path = PLACE.sub(lambda name: quote(str(arguments[name[1]]), safe=""), route.path)
-        rest = {name: value for name, value in arguments.items() if name not in inside}
-        request: dict[str, Any] = {"method": route.method, "allow_redirects": False}
-        if route.method in WITHOUT_BODY:
-            return {**request, "url": _url(self._server + path), "params": _query(rest)}
-        return {**request, "url": _url(self._server + path), "json": rest}
 
-
-def _url(address: str) -> URL:
-    return URL(address, encoded=True)
+def _request(route: Route, arguments: Mapping[str, Any]) -> tuple[str, bytes | None]:
+    """The path and the body: names in braces go into the path; the rest is the query, or the body."""
+    inside = PLACE.findall(route.path)
+    path = PLACE.sub(lambda name: quote(str(arguments[name[1]]), safe=""), route.path)
+    rest = {name: value for name, value in arguments.items() if name not in inside}
+    if route.has_body:
+        return path, json.dumps(rest).encode()
+    query = urlencode(_query(rest))
+    return (f"{path}?{query}" if query else path), None
 
 
 def _query(given: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -143,16 +137,14 @@ def _names() -> dict[str, str]:
     return {str(one.route): one.name for one in OPERATIONS if one.route is not None}
 
 
-@asynccontextmanager
-async def remote_client(
+def remote_client(
     address: ServerAddress, *, rank: str | None = None, surface: Surface = Surface.CLI
-) -> AsyncIterator[RemoteClient]:
+) -> RemoteClient:
     """A client of the server at an address; what it steers has the stated rank, if that is lower."""
     headers = {"Authorization": f"Bearer {_key(address.key)}"} if address.key else {}
     headers |= {RANK_HEADER: rank} if rank else {}
     headers |= {"User-Agent": f"{USER_AGENT}{surface}"}
-    async with aiohttp.ClientSession(headers=headers, timeout=TIMEOUT) as session:
-        yield RemoteClient(session, _checked(address))
+    return RemoteClient(_checked(address), headers)
 
 
 def _checked(address: ServerAddress) -> str:
@@ -170,8 +162,9 @@ def _is_address(server: str) -> bool:
         named = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    more = parts.query or parts.fragment or "@" in parts.netloc or not server.isprintable()
-    return named and parts.scheme in ("http", "https") and not more
+    more = parts.query or parts.fragment or "@" in parts.netloc
+    plain = server.isascii() and server.isprintable() and " " not in server
+    return named and plain and parts.scheme in ("http", "https") and not more
 
 
 def _key(key: str) -> str:
