@@ -10,6 +10,8 @@ from cadenza.surfaces.cli.operation_command import Commands, group, operations_o
 
 BARE = frozenset({"--help", "-h", "--version"})
 """Options for which the names of the groups are enough."""
+ALSO_ALONE = frozenset({"daily"})
+"""Groups whose name is a command, too."""
 MODULES = "cadenza.surfaces.cli.commands"
 
 
@@ -69,18 +71,22 @@ def command_of(operation: str) -> str | None:
     return None
 
 
+def called_group(words: Sequence[str] | None) -> str | None:
+    """The group that a command line calls; None for anything else."""
+    return words[0] if words and words[0] in GROUPS else None
+
+
 def add_groups(app: App, instance: Callable[[type[Commands]], Commands], words: Sequence[str] | None) -> None:
-    """Add all groups; for a given command line, only the group that it calls gets its commands."""
-    needed = GROUPS.keys() if words is None else _needed(words)
-    for name, one in GROUPS.items():
-        filled = name in needed
+    """Add the group that a command line calls, or else all groups, without their commands if they suffice."""
+    called = called_group(words)
+    bare = called is None and words is not None and not _may_need_all(words)
+    for name in GROUPS if called is None else [called]:
+        one = GROUPS[name]
         app.command(
-            group(name, one.about, *map(instance, one.kinds())) if filled else App(name=name, help=one.about)
+            App(name=name, help=one.about) if bare else group(name, one.about, *map(instance, one.kinds()))
         )
 
 
-def _needed(words: Sequence[str]) -> frozenset[str]:
-    """The group that is called; all groups for an option that may need them, such as completion."""
-    if words and words[0].startswith("-") and not BARE.issuperset(words):
-        return frozenset(GROUPS)
-    return frozenset(words[:1]) & GROUPS.keys()
+def _may_need_all(words: Sequence[str]) -> bool:
+    """Whether an option stands first that may need all commands, such as completion."""
+    return bool(words) and words[0].startswith("-") and not BARE.issuperset(words)
