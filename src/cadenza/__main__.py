@@ -9,6 +9,8 @@ from types import FrameType
 from typing import NoReturn
 
 INTERRUPTED = 130
+ALLOCATIONS = 200_000
+"""Garbage is collected so seldom: modules are most of what a command makes, and what they define stays."""
 SETTLED = {"_frozen_importlib", "_frozen_importlib_external", "importlib", "asyncio"}
 """Where nothing is left to settle: loading modules, and opening or closing an event loop."""
 
@@ -20,10 +22,9 @@ def main() -> int:
         signal.default_int_handler = _interrupt
         signal.signal(signal.SIGINT, _interrupt)
     try:
-        gc.disable()  # What modules define stays; looking through it again and again takes time.
+        gc.set_threshold(ALLOCATIONS)
         from cadenza.roots.command_line import main as carry_out
 
-        gc.enable()
         code = carry_out()
         if signal.getsignal(signal.SIGINT) is _interrupt:
             signal.signal(signal.SIGINT, _end)
