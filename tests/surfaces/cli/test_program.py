@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import CliRunner
+from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
 from tests.surfaces.cli.cli_process import cadenza, command, env
 
 from cadenza.roots.command_line import main
@@ -186,8 +186,32 @@ HEAVY_FOR_COMMANDS = {
     *("cryptography", "pydantic_settings", "cadenza.operations.table", "cadenza.engine.agents"),
     *("cadenza.engine.worker.loop", "cadenza.sim", "cadenza.adapters.agents", "rich.console"),
     *("cadenza.adapters.stores.memory", "cadenza.adapters.dispatch"),
-    *("cadenza.roots.api", "cadenza.surfaces.http"),
+    *("cadenza.roots.api", "cadenza.surfaces.http", "cadenza.surfaces.cli.single_commands"),
+    *("cadenza.operations.access.recording", "cadenza.operations.scheduling.schemas"),
 }
+
+
+HEAVY_FOR_CALLERS = HEAVY_FOR_COMMANDS | {
+    *("cadenza.adapters.stores.sql", "cadenza.engine.worker", "cadenza.operations.application"),
+    *("cadenza.ports.store", "sqlite3", "urllib.request"),
+}
+
+
+def loaded_by(target: CliTarget, *words: str) -> set[str]:
+    """What is imported when a command has ended."""
+    program = (
+        "import sys\nfrom cadenza.roots.command_line import main\n"
+        f"assert main({list(words)}) == 0\nprint(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=env(**target.settings),
+        cwd=target.folder,
+    )
+    return set(done.stdout.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize(
@@ -198,22 +222,11 @@ HEAVY_FOR_COMMANDS = {
 def test_a_command_loads_nothing_that_only_others_need(
     words: tuple[str, ...], heavy: set[str], local: CliRunner
 ) -> None:
-    local.ok("migrate")
-    program = (
-        "import sys\nfrom cadenza.roots.command_line import main\n"
-        f"assert main({list(words)}) == 0\nprint({heavy} & sys.modules.keys())"
-    )
-    folder = local.target.folder
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env(), cwd=folder
-    )
-    assert done.stdout.splitlines()[-1] == "set()"
+    assert heavy & loaded_by(local.target, *words) == set()
 
 
-def test_a_client_of_a_server_loads_no_table_of_operations() -> None:
-    program = "import sys, cadenza.roots.clients.remote; print('cadenza.operations.table' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+def test_a_command_that_asks_a_server_loads_neither_a_store_nor_an_http_client(remote: CliRunner) -> None:
+    assert HEAVY_FOR_CALLERS & loaded_by(remote.target, "jobs", "list") == set()
 
 
 def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> None:
