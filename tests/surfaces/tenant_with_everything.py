@@ -46,9 +46,9 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
 
 
 async def _silenced_condition(api: ApiInProcess, tenant_id: str) -> ConditionKey:
-    """A condition of the endpoint, which every change of conditions applies to."""
+    """A condition that a model silenced, so that callers of every rank may change it."""
     await apply(api.store, failed("traffic", tenant_id=tenant_id))
     key, now = endpoint_condition(tenant_id, "traffic"), api.clock.now()
-    change = partial(silence, until=now + timedelta(days=300), reason=None, now=now, by="key:person")
+    change = partial(silence, until=now + timedelta(days=1), reason=None, now=now, by="llm:helper")
     await api.store.conditions.amend_condition(key, change, release_at=now)
     return key
