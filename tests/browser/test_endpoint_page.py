@@ -238,6 +238,7 @@ def test_an_interval_is_seen_before_it_is_proposed(program: Site, visit: Visit) 
     page.get_by_label("Reason").fill("a sale begins")
     expect(preview(page)).to_contain_text("Preview")
     expect(preview(page)).to_contain_text("then every 20 s")
+    expect(preview(page)).to_contain_text(re.compile("times in [A-Z+]+"))
     expect(preview(page)).to_contain_text("(a sale begins)")
     expect(page.locator(".previewed circle").first).to_be_attached()
     assert program.ask("GET /v1/endpoints/interval")["interval_hint"] is None, "a preview does nothing"

@@ -77,6 +77,8 @@ def test_runs_are_filtered_and_the_address_holds_the_filters(visit: Visit) -> No
     search.get_by_label("Endpoint id").fill("checkout")
     expect(runs(page)).to_have_count(3)
     expect(page).to_have_url(re.compile(r"status=failure%2Ctimeout&job=shop&endpoint=checkout"))
+    sources = search.get_by_label("Why this time?").get_by_role("option").all_inner_texts()
+    assert len(sources) == len(set(sources)), "each can be told from the others"
     search.get_by_label("Why this time?").select_option("interval hint")
     expect(runs(page)).to_have_count(3)
     search.get_by_label("Ended").select_option("last 15 m")
@@ -252,6 +254,10 @@ def test_failed_runs_are_redriven_after_a_dry_run(program: Site, target: Target,
     expect(form.get_by_role("status", name="Dry run")).to_contain_text("No changes made.")
     form.get_by_role("checkbox", name="failure").uncheck()
     expect(form.get_by_role("button", name="Redrive 1 run")).to_be_hidden()
+    for status in ("timeout", "abandoned"):
+        form.get_by_role("checkbox", name=status).uncheck()
+    form.get_by_role("button", name="Dry run").click()
+    expect(form.get_by_role("alert")).to_contain_text("Choose at least one status.")
     form.get_by_role("checkbox", name="failure").check()
     form.get_by_role("button", name="Dry run").click()
     form.get_by_role("button", name="Redrive 1 run").click()
