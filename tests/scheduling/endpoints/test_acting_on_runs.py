@@ -162,7 +162,7 @@ async def test_a_redrive_names_one_place_that_is_there(app: Acted) -> None:
 
 async def test_a_redrive_has_a_range_of_time_and_verdicts_that_can_have_failed(app: Acted) -> None:
     await app.start()
-    wanted = {"endpoint_id": "traffic", "since": app.ago(HOUR)}
+    wanted: dict[str, Any] = {"endpoint_id": "traffic", "since": app.ago(HOUR)}
     words = await refused(InvalidRequest, app.ask("redrive_runs", **wanted, until=app.ago(2 * HOUR)))
     assert words == "since must be earlier than `until`."
     words = await refused(InvalidRequest, app.ask("redrive_runs", **wanted, status=["failure", "success"]))
