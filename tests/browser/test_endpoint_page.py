@@ -110,6 +110,16 @@ def test_the_timeline_shows_runs_by_source_and_status_hints_pauses_and_the_guard
     expect(hints).to_contain_text("person: key ops")
 
 
+def test_the_limits_and_the_priority_are_shown(program: Site, visit: Visit) -> None:
+    program.ask("PUT /v1/limits/job/shop", {"max_in_flight": 50})
+    program.ask("PATCH /v1/endpoints/checkout", {"limit_key": "billing", "priority": 5})
+    page = visit.go("/endpoints/checkout")
+    expect(page.locator(".facts").first).to_contain_text("job shop, key billing (no limit set)")
+    expect(page.locator(".facts").first).to_contain_text("Priority5")
+    program.ask("PATCH /v1/endpoints/checkout", {"limit_key": None, "priority": 0})
+    program.ask("DELETE /v1/limits/job/shop")
+
+
 def test_the_metadata_of_the_job_is_shown_as_text(visit: Visit) -> None:
     page = visit.go("/endpoints/checkout")
     page.get_by_text("About this job").click()
