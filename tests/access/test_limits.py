@@ -86,7 +86,7 @@ async def test_what_is_held_back_is_explained_and_listed(api: ApiInProcess) -> N
     answer = (await api.ask(f"GET /v1/endpoints/{held}/plan")).json()["answer"]
     limit = "job job (at most 1 in flight and 50 a minute)"
     assert f"Held back by the limit for {limit} since " in answer
-    assert "it goes on when one of the 1 runs in flight ends." in answer
+    assert "it goes on when the run in flight ends." in answer
     (shown,) = await listed(api, holds_back=True)
     assert (shown["in_flight"], shown["started_in_minute"], shown["waiting"]) == (1, 1, 1)
     assert (shown["held_since"], shown["goes_on_at"]) != (None, None)

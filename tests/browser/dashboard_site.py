@@ -89,11 +89,11 @@ class Visit:
         SCREENSHOTS.mkdir(exist_ok=True)
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", animations="disabled", full_page=whole)
 
-    def axe(self) -> list[str]:
-        """What axe finds serious, each with the first place where it found it."""
+    def axe(self, inside: str = "html") -> list[str]:
+        """What axe finds serious in a part of the page, each with the first place where it found it."""
         if "axe" not in self.page.evaluate("Object.keys(window)"):
             self.page.evaluate(AXE.read_text())
-        found = self.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+        found = self.page.evaluate("inside => axe.run(inside, { resultTypes: ['violations'] })", inside)
         return [
             f"{one['id']}: {one['help']} at {one['nodes'][0]['html']} ({one['nodes'][0]['failureSummary']})"
             for one in found["violations"]

@@ -89,7 +89,7 @@ def test_a_limit_is_set_changed_and_deleted(program: Site, visit: Visit) -> None
     dialog.get_by_label("Runs in flight").fill("3")
     dialog.get_by_role("button", name="Create limit").click()
     row = page.locator(".records li")
-    expect(row).to_contain_text("0 in flight (3)")
+    expect(row).to_contain_text("0 in flight (3), starts not limited")
     page.get_by_role("button", name="Edit host example.com").click()
     changed = page.get_by_role("dialog", name="Edit limit")
     changed.get_by_label("Runs in flight").fill("")

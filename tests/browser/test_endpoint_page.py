@@ -110,6 +110,16 @@ def test_the_timeline_shows_runs_by_source_and_status_hints_pauses_and_the_guard
     expect(hints).to_contain_text("person: key ops")
 
 
+def test_the_limits_and_the_priority_are_shown(program: Site, visit: Visit) -> None:
+    program.ask("PUT /v1/limits/job/shop", {"max_in_flight": 50})
+    program.ask("PATCH /v1/endpoints/checkout", {"limit_key": "billing", "priority": 5})
+    page = visit.go("/endpoints/checkout")
+    expect(page.locator(".facts").first).to_contain_text("job shop, key billing (no limit set)")
+    expect(page.locator(".facts").first).to_contain_text("Priority5")
+    program.ask("PATCH /v1/endpoints/checkout", {"limit_key": None, "priority": 0})
+    program.ask("DELETE /v1/limits/job/shop")
+
+
 def test_the_metadata_of_the_job_is_shown_as_text(visit: Visit) -> None:
     page = visit.go("/endpoints/checkout")
     page.get_by_text("About this job").click()
@@ -226,6 +236,7 @@ def test_why_then_names_the_candidates_and_the_winner(visit: Visit) -> None:
     page = visit.go("/endpoints/checkout")
     why = page.locator(".card", has=page.get_by_role("heading", name="Why this time?"))
     expect(why).to_contain_text("set by its baseline interval")
+    expect(why).to_contain_text(re.compile(r"runs next at \d\d:\d\d:\d\d [A-Z+]+"))
     expect(why).to_contain_text("Guard: minimum interval 20 seconds, maximum interval 15 minutes")
     expect(why.get_by_role("row").filter(has_text="selected")).to_contain_text("baseline")
 
@@ -237,6 +248,7 @@ def test_an_interval_is_seen_before_it_is_proposed(program: Site, visit: Visit) 
     page.get_by_label("Reason").fill("a sale begins")
     expect(preview(page)).to_contain_text("Preview")
     expect(preview(page)).to_contain_text("then every 20 s")
+    expect(preview(page)).to_contain_text(re.compile("times in [A-Z+]+"))
     expect(preview(page)).to_contain_text("(a sale begins)")
     expect(page.locator(".previewed circle").first).to_be_attached()
     assert program.ask("GET /v1/endpoints/interval")["interval_hint"] is None, "a preview does nothing"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -76,6 +77,8 @@ def test_runs_are_filtered_and_the_address_holds_the_filters(visit: Visit) -> No
     search.get_by_label("Endpoint id").fill("checkout")
     expect(runs(page)).to_have_count(3)
     expect(page).to_have_url(re.compile(r"status=failure%2Ctimeout&job=shop&endpoint=checkout"))
+    sources = search.get_by_label("Why this time?").get_by_role("option").all_inner_texts()
+    assert len(sources) == len(set(sources)), "each can be told from the others"
     search.get_by_label("Why this time?").select_option("interval hint")
     expect(runs(page)).to_have_count(3)
     search.get_by_label("Ended").select_option("last 15 m")
@@ -95,6 +98,13 @@ def test_a_time_range_is_kept_in_utc_and_shown_in_local_time(visit: Visit) -> No
     page.get_by_label(re.compile(r"^Until \(")).fill("2100-01-01T00:00")
     expect(runs(page)).to_have_count(50)
     expect(page).to_have_url(re.compile(r"until=(2099-12-31|2100-01-01)T"))
+    edges = page.locator(".filters input, .filters select").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(one => [one.top, one.left, one.right])"
+    )
+    rows = {top: [one for one in edges if abs(one[0] - top) < 5] for top, _, _ in edges}
+    assert all(one[2] <= other[1] for row in rows.values() for one, other in pairwise(row)), (
+        "no field covers the next"
+    )
 
 
 def test_a_run_opens_beside_the_list_and_tells_everything(visit: Visit) -> None:
@@ -244,10 +254,12 @@ def test_failed_runs_are_redriven_after_a_dry_run(program: Site, target: Target,
     expect(form.get_by_role("status", name="Dry run")).to_contain_text("No changes made.")
     form.get_by_role("checkbox", name="failure").uncheck()
     expect(form.get_by_role("button", name="Redrive 1 run")).to_be_hidden()
+    for status in ("timeout", "abandoned"):
+        form.get_by_role("checkbox", name=status).uncheck()
+    form.get_by_role("button", name="Dry run").click()
+    expect(form.get_by_role("alert")).to_contain_text("Choose at least one status.")
     form.get_by_role("checkbox", name="failure").check()
     form.get_by_role("button", name="Dry run").click()
-    visit.keep_screenshot("redrive")
-    assert visit.axe() == []
     form.get_by_role("button", name="Redrive 1 run").click()
     expect(page.locator(".toasts")).to_contain_text("1 run queued.")
     page.goto(f"{program.address}/runs?endpoint=fresh&source=rerun")
@@ -327,3 +339,46 @@ def test_pages_are_accessible_in_both_themes_and_widths(program: Site, *, dark: 
             )
             assert visit.axe() == [], name
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+
+
+def dry_run(page: Page, name: str) -> None:
+    form = page.get_by_role("dialog", name=name)
+    form.get_by_label("Time range").select_option("last 15 m")
+    form.get_by_role("button", name="Dry run").click()
+    expect(page.get_by_role("status", name="Dry run")).to_contain_text("No changes made.")
+
+
+def check_action(visit: Visit, name: str) -> None:
+    """In both themes and widths nothing is wrong with the open dialog, and its last button can be reached."""
+    page, opened = visit.page, visit.page.locator("dialog[open]")
+    for size, width in {"desk": DESK, "phone": PHONE}.items():
+        page.set_viewport_size(width)
+        for theme in ("light", "dark"):
+            page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+            visit.keep_screenshot(f"{name}-{size}-{theme}")
+            assert visit.axe("dialog[open]") == [], name
+        opened.get_by_role("button").last.scroll_into_view_if_needed()
+        expect(opened.get_by_role("button").last).to_be_in_viewport()
+    page.set_viewport_size(DESK)
+    opened.get_by_role("button", name="Close").click()
+    expect(opened).to_have_count(0)
+
+
+def test_actions_are_accessible_in_both_themes_and_widths(
+    program: Site, target: Target, visit: Visit
+) -> None:
+    target.released.clear()
+    program.ask("POST /v1/endpoints/slow/run-now")
+    page = visit.go("/runs?endpoint=slow")
+    runs(page, "Runs in flight").get_by_role("button", name="Cancel the run of slow").click()
+    check_action(visit, "cancel")
+    target.released.set()
+    page = visit.go(f"/runs?run={FAILED}")
+    drawer(page).get_by_role("button", name="Run again").click()
+    check_action(visit, "rerun")
+    drawer(page).get_by_role("button", name="Redrive failed…").click()
+    dry_run(page, "Redrive failed runs")
+    check_action(visit, "redrive")
+    drawer(page).get_by_role("button", name="Backfill…").click()
+    dry_run(page, "Backfill")
+    check_action(visit, "backfill")

@@ -160,6 +160,22 @@ async def test_a_redrive_names_one_place_that_is_there(app: Acted) -> None:
     await refused(Conflict, app.ask("redrive_runs", since=since, job_id="agenda"))
 
 
+async def test_a_redrive_has_a_range_of_time_and_verdicts_that_can_have_failed(app: Acted) -> None:
+    await app.start()
+    wanted: dict[str, Any] = {"endpoint_id": "traffic", "since": app.ago(HOUR)}
+    words = await refused(InvalidRequest, app.ask("redrive_runs", **wanted, until=app.ago(2 * HOUR)))
+    assert words == "since must be earlier than `until`."
+    words = await refused(InvalidRequest, app.ask("redrive_runs", **wanted, status=["failure", "success"]))
+    assert words == "What succeeded is not redriven: leave success out of status."
+
+
+async def test_a_job_that_only_programs_declare_is_redriven(app: Acted) -> None:
+    await app.bench.add("declared", job_id="embedded")
+    await app.bench.run_once(RunStatus.FAILURE)
+    tried = await app.ask("redrive_runs", job_id="embedded", since=app.ago(HOUR))
+    assert tried["queued"] == 1
+
+
 async def test_a_cron_line_is_backfilled_where_no_run_was(app: Acted) -> None:
     cron = {"kind": "cron", "expression": "0 * * * *"}
     await app.endpoint("hourly", baseline=cron)

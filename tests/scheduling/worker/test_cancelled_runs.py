@@ -1,6 +1,7 @@
 """A run that is to be cancelled is stopped by whichever worker has it, soon, and is over."""
 
 import asyncio
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -62,6 +63,7 @@ async def test_a_run_is_stopped_at_once_and_its_slot_is_over() -> None:
         assert (long.began, long.stopped) == (1, 1)
         run = await the_run(fixture)
         assert (run.verdict, run.reason) == (True, "cancelled by person: key person: enough")
+        assert run.duration_ms == (run.finished_at - run.started_at) / timedelta(milliseconds=1) > 4_000
         after = await fixture.store.port.endpoints.get(endpoint.key)
         assert (after.lease, after.open_slot, after.next_run_at) == (None, None, following)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.surfaces.cli.output.columns import ENDPOINTS, RUNS
-from cadenza.surfaces.cli.output.formatting import table
+from cadenza.surfaces.cli.output.formatting import card, table
 from cadenza.surfaces.cli.output.layout import Cell, Heading, Screen, Table, width_of, wrapped
 from cadenza.surfaces.cli.output.terminal import show
 
@@ -62,6 +62,13 @@ def test_statuses_have_colours_where_the_screen_has_them() -> None:
     plain, coloured = ("\n".join(table([RUN], RUNS).lines(Screen(200, one))) for one in (False, True))
     assert "\x1b" not in plain
     assert "\x1b[31mfailure\x1b[0m" in coloured
+
+
+def test_a_status_below_its_row_or_on_a_card_has_its_colour() -> None:
+    narrow = "\n".join(table([RUN], RUNS).lines(Screen(30, coloured=True)))
+    assert "    status: \x1b[31mfailure\x1b[0m" in narrow
+    shown = "\n".join(card({"run": "failure", "status": "failure"}).lines(Screen(60, coloured=True)))
+    assert shown.count("\x1b[31mfailure\x1b[0m") == 1
 
 
 @pytest.mark.parametrize(("no_colour", "seen"), [("", True), ("1", False)])

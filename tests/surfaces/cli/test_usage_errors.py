@@ -47,6 +47,7 @@ WRONG = [
     "jobs list --limit many",
     "jobs list --limit 1 --limit 2",
     "jobs list --limit",
+    "--server",
     "jobs list --cursor xx",
     "jobs list --json=perhaps",
     "jobs show a b c",

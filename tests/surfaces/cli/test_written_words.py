@@ -182,6 +182,14 @@ REFUSED = {
     "endpoints timeline t --since 2030-01-02T00:00:00Z --until 2030-01-01T00:00:00Z": (
         "--since must be earlier than --until."
     ),
+    "runs redrive --since 2030-01-02T00:00:00Z --until 2030-01-01T00:00:00Z --endpoint t": (
+        "--since must be earlier than --until."
+    ),
+    "runs redrive --since 24h --job j --label a=b": "Give one of --endpoint, --job and --label.",
+    "endpoints backfill t --since 1h --until 2h": (
+        "--since must lie before --until, in the past, and not before 1970."
+    ),
+    "--server": "--server needs a value.",
     "overview --minutes 0": "--minutes must be a whole number of minutes from 1 to 300.",
     "daily windows x": "DATE must be a date such as 2030-01-31.",
     "daily put ada --due noon": "--due must be HH:MM in UTC, such as 07:30.",

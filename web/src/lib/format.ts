@@ -52,9 +52,9 @@ export function fullTime(moment: string | number): string {
   return FULL.format(new Date(moment));
 }
 
-/** The time alone where it is of the day of another moment, else with its date. */
+/** The time alone where it is of the day of another moment, else with its date; with its zone. */
 export function shortTime(moment: string | number, now: number): string {
-  return A_DAY.format(new Date(moment)) === A_DAY.format(now) ? clockTime(moment) : fullTime(moment);
+  return A_DAY.format(new Date(moment)) === A_DAY.format(now) ? `${clockTime(moment)} ${localZone(Number(new Date(moment)))}` : fullTime(moment);
 }
 
 const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });

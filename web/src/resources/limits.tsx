@@ -33,8 +33,10 @@ export const RUN_LIMITS: Resource = {
   nameOf: (limit) => `${String(limit["kind"])} ${String(limit["name"])}`,
   details: (limit) => {
     const most = (name: string): string => (limit[name] === null ? "no limit" : String(limit[name]));
+    // Starts are counted only where they are limited.
+    const started = limit["max_per_minute"] === null ? "starts not limited" : `${String(limit["started_in_minute"])} in the last minute (${most("max_per_minute")})`;
     const held = limit["holds_back"] ? `, holds back ${counted(limit["waiting"] as number, "endpoint")}` : "";
-    return `${String(limit["in_flight"])} in flight (${most("max_in_flight")}), ${String(limit["started_in_minute"])} in the last minute (${most("max_per_minute")})${held}`;
+    return `${String(limit["in_flight"])} in flight (${most("max_in_flight")}), ${started}${held}`;
   },
   goesWith: () => Promise.resolve(["What waited for it goes on."]),
 };

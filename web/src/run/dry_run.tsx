@@ -31,6 +31,9 @@ interface Props {
   children: (problem: Problem | undefined) => ComponentChildren;
 }
 
+/** The fields that show what is wrong with them; other problems stand above the buttons. */
+const FIELDS = ["since", "until", "limit", "reason"];
+
 export function DryRunDialog({ title, open, onClose, ...rest }: Props): JSX.Element {
   return (
     <Dialog title={title} open={open} onClose={onClose}>
@@ -80,7 +83,7 @@ function DryRunForm({ noun, verb, path, onClose, body, children }: Omit<Props, "
       }}
     >
       {children(problem.value)}
-      {problem.value && problem.value.errors.length === 0 && <ProblemNotice problem={problem.value} />}
+      {problem.value && !problem.value.errors.some((fault) => FIELDS.includes(fault.field)) && <ProblemNotice problem={problem.value} />}
       {found && <Found result={found} noun={noun} />}
       <div class="row">
         <button class={`button ${found ? "" : "primary"}`} type="submit" disabled={sending.value}>

@@ -1,6 +1,7 @@
 /** Redrive: run failed slots of an endpoint or a job again. */
 
 import type { JSX } from "preact";
+import { Problem } from "../lib/api";
 import { Field } from "../ui/form";
 import { DryRunDialog } from "./dry_run";
 import { readTimeRange, TimeRangeFields } from "./time_range";
@@ -18,7 +19,9 @@ export function Redrive({ about, open, onClose }: Props): JSX.Element {
   function body(values: FormData): Record<string, unknown> {
     const reason = String(values.get("reason") ?? "").trim();
     const scope = about.endpoint_id ? { endpoint_id: about.endpoint_id } : { job_id: about.job_id };
-    return { ...scope, ...readTimeRange(values), status: values.getAll("status"), limit: Number(values.get("limit")), ...(reason ? { reason } : {}) };
+    const status = values.getAll("status");
+    if (status.length === 0) throw new Problem(422, "", "Choose at least one status.", []);
+    return { ...scope, ...readTimeRange(values), status, limit: Number(values.get("limit")), ...(reason ? { reason } : {}) };
   }
   return (
     <DryRunDialog title="Redrive failed runs" noun="run" verb="Redrive" path="/v1/runs/redrive" open={open} onClose={onClose} body={body}>

@@ -225,4 +225,5 @@ def _held(due_at: datetime, use: LimitUse, now: datetime) -> str:
     again_at = allows_again_at(use, now)
     if again_at is not None:
         return f"{words}; it is expected to go on at {iso(again_at)}, in {span_in_words(again_at - now)}."
-    return f"{words}; it goes on when one of the {use.in_flight:,} runs in flight ends."
+    runs = "the run" if use.in_flight == 1 else f"one of the {use.in_flight:,} runs"
+    return f"{words}; it goes on when {runs} in flight ends."

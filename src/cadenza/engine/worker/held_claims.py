@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of
 from cadenza.engine.worker.clock_check import LeaseClock
 from cadenza.engine.worker.execute import Executor
@@ -255,8 +256,7 @@ class HeldClaims:
         self.release([self._claims[run_id] for run_id in run_ids if run_id in self._claims], reason)
 
     def _cancel(self, claims: Sequence[Claim], reason: str) -> None:
-        now, outcome = self._clock.now(), Outcome(RunStatus.CANCELLED, reason=reason)
-        self.complete([Completion(claim, outcome, now) for claim in claims])
+        self.complete([stopped(claim, reason, self._clock.now()) for claim in claims])
 
     def _is_protected(self, claim: Claim) -> bool:
         """Does its lease still protect it? A process that was frozen finds out here, by either clock."""
@@ -277,9 +277,16 @@ class HeldClaims:
             completion = await self._executor.execute(claim, answer, task=task)
         except asyncio.CancelledError:
             reason = AS_ASKED if run_id in self._cancelled else STOPPED
-            outcome = Outcome(RunStatus.CANCELLED, reason=reason)
-            completion = Completion(claim, outcome, self._clock.now())
+            completion = stopped(claim, reason, self._clock.now())
         self.complete([completion])
+
+
+def stopped(claim: Claim, reason: str, now: datetime) -> Completion:
+    """The end of a run that was stopped now, with how long it went on."""
+    took = now - (claim.started_at or now)
+    return Completion(
+        claim, Outcome(RunStatus.CANCELLED, max(0, took // milliseconds(1)), reason=reason), now
+    )
 
 
 def counted_from(claim: Claim, step: timedelta) -> Claim:

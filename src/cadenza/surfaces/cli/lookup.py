@@ -47,9 +47,22 @@ async def find_one(client: OperationClient, resource: Resource, word: str) -> An
 
 
 async def find_id(client: OperationClient, resource: Resource, word: str) -> str:
-    """The id of the thing with this id or name."""
-    found: str = (await find_one(client, resource, word))["id"]
+    """The id of the thing with this id or name; a job may be there with its endpoints alone."""
+    try:
+        found: str = (await find_one(client, resource, word))["id"]
+    except NotFound:
+        if resource is not JOB or not await _has_endpoints(client, word):
+            raise
+        return word
     return found
+
+
+async def _has_endpoints(client: OperationClient, job_id: str) -> bool:
+    """Is there an endpoint of a job that only programs declare, and that has no record of its own?"""
+    if not re.fullmatch(AN_ID, job_id):
+        return False
+    page = await client.ask("list_endpoints", {"job_id": job_id, "limit": 1})
+    return bool(page["items"])
 
 
 async def ask_about(

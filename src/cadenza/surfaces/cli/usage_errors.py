@@ -15,6 +15,7 @@ from cyclopts.exceptions import (
 
 from cadenza.domain.validation import quoted
 from cadenza.domain.wording import nearest_first, one_of
+from cadenza.surfaces.cli.connection import WITH_VALUE
 
 WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 
@@ -43,6 +44,8 @@ def _unknown(error: UnknownCommandError | UnknownOptionError) -> str:
         names = {name for name in taken if name.startswith("--")}
         return f"Unknown option {option[:60]}; options are {nearest_first(option, sorted(names))}."
     (word, *_), commands = error.unused_tokens or [""], error.app or ()
+    if word in WITH_VALUE:
+        return f"{word} needs a value."
     known = [name for name in commands if not name.startswith("-")]
     return f"Unknown command {quoted(word)}; commands are {nearest_first(word, known)}."
 

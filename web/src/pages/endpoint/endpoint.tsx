@@ -142,6 +142,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
   const paused = endpoint.paused_until !== null && Date.parse(endpoint.paused_until) > serverNow();
   const hint = endpoint.interval_hint;
   const fresh = hint && Date.parse(hint.expires_at) > serverNow() ? hint : null;
+  const limits = runLimits(endpoint);
   const hintBy = { "ai-interval": hint?.by, "ai-oneshot": endpoint.one_shot_hint?.by }[endpoint.next_source];
   return (
     <Card
@@ -178,6 +179,8 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
         <Fact name="Baseline">{baseline(endpoint.baseline)}</Fact>
         <Fact name="Current interval">{fresh ? `every ${span(fresh.interval_ms)}, set by a hint (${endpoint.hint_mode})` : "same as baseline"}</Fact>
         <Fact name="Guard">{intervalLimits(endpoint.guard)}</Fact>
+        {limits.length > 0 && <Fact name="Limits of runs">{limits.join(", ")}</Fact>}
+        {endpoint.priority !== 0 && <Fact name="Priority">{endpoint.priority}</Fact>}
         <Fact name="Target endpoint" wide>
           <code class="wrap">{endpoint.target.kind === "http" ? `${endpoint.target.method ?? "GET"} ${endpoint.target.url ?? ""}` : endpoint.target.kind}</code>
         </Fact>
@@ -190,6 +193,12 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
 function intervalLimits({ min_interval_ms: min, max_interval_ms: max }: Endpoint["guard"]): string {
   const limits = [min && `minimum ${span(min)}`, max && `maximum ${span(max)}`].filter(Boolean);
   return limits.join(", ") || "no limits";
+}
+
+/** The limits that it is under, and its key where that has no limit. */
+function runLimits({ limited_by: found, limit_key: key }: Endpoint): string[] {
+  const unlimited = key !== null && !found.includes(`key:${key}`) ? [`key ${key} (no limit set)`] : [];
+  return [...found.map((one) => one.replace(":", " ")), ...unlimited];
 }
 
 interface RangeControlsProps {

@@ -5,7 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { asProblem, callApi, hasScope, type Problem } from "../../lib/api";
 import { serverNow } from "../../lib/clock";
-import { clockTime, isOpenEnded, span } from "../../lib/format";
+import { clockTime, isOpenEnded, localZone, span } from "../../lib/format";
 import { DurationField, durationMs, type DurationFieldProps } from "../../ui/duration_field";
 import { Field } from "../../ui/form";
 import { Card, ProblemNotice, Source, ServerText, RelativeTime } from "../../ui/parts";
@@ -182,7 +182,9 @@ function PreviewPanel({ preview }: { preview: Preview }): JSX.Element {
   const { before, after } = preview;
   return (
     <div class="preview" role="status" aria-label="Preview">
-      <h3>{preview.changed ? "Preview" : "Preview: the next run does not change"}</h3>
+      <h3>
+        {preview.changed ? "Preview" : "Preview: the next run does not change"} <span class="quiet">times in {localZone()}</span>
+      </h3>
       <div class="preview-moves">
         <PlanSummary name="Current" forecast={before} />
         <span aria-hidden="true">→</span>

@@ -11,6 +11,10 @@ export interface Endpoint {
   target: Target;
   baseline: Baseline;
   guard: { min_interval_ms?: number | null; max_interval_ms?: number | null };
+  /** The limits that it is under, such as `host:api.example.com`. */
+  limited_by: string[];
+  limit_key: string | null;
+  priority: number;
   hint_mode: "override" | "tighten";
   enabled: boolean;
   job_active: boolean;

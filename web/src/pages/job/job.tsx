@@ -49,7 +49,7 @@ function OneJob({ id }: { id: string }): JSX.Element {
   return (
     <div class="stack">
       {problem && problem.status !== 404 && <ProblemNotice problem={problem} retry={data.refresh} />}
-      {problem?.status === 404 && <p class="quiet">No details of this job are stored: it was declared in code, or deleted.</p>}
+      {problem?.status === 404 && <p class="quiet">No details of this job are stored: it was declared in code, or deleted. <a href="/endpoints">See all endpoints</a></p>}
       {job && <Facts job={job} onDone={data.refresh} />}
       <Endpoints id={id} />
       <InFlight job_id={id} />

@@ -15,6 +15,13 @@ const STATUSES = ["success", "failure", "timeout", "abandoned", "skipped", "canc
 const SOURCES = ["baseline-interval", "baseline-cron", "baseline-once", "ai-interval", "ai-oneshot", "clamped-min", "clamped-max", "paused", "first", "manual", "resume", "retry", "quota", "heartbeat", "rerun", "backfill"];
 const TYPING_MS = 300;
 
+/** Sources that share a label in lists are told apart where one is chosen: `baseline (cron)`. */
+function sourceOption(source: string): string {
+  const label = SOURCE_LABELS[source] ?? source;
+  const shared = SOURCES.some((one) => one !== source && SOURCE_LABELS[one] === label);
+  return shared ? `${label} (${source.replace(/^.*-/, "")})` : label;
+}
+
 /** The filter that an address holds. */
 export function readFilter(from: URLSearchParams): RunFilter {
   const listed = (name: string, known: string[]): string[] => (from.get(name) ?? "").split(",").filter((one) => known.includes(one));
@@ -51,7 +58,7 @@ export function Filters(): JSX.Element {
       <div class="filters">
         <JobFilter />
         <TextFilter label="Endpoint id" name="endpoint" />
-        <Choice label="Why this time?" name="source" none="any source" options={SOURCES.map((one) => [one, SOURCE_LABELS[one] ?? one])} />
+        <Choice label="Why this time?" name="source" none="any source" options={SOURCES.map((one) => [one, sourceOption(one)])} />
         <Choice label="Ended" name="within" none="any time" options={[...RANGES.map(({ name }): [string, string] => [name, `last ${name}`]), ["between", "between…"]]} />
         {between && <DateFilter label={`From (${localZone()})`} name="since" />}
         {between && <DateFilter label={`Until (${localZone()})`} name="until" />}

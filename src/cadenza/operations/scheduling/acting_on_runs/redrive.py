@@ -25,6 +25,7 @@ from cadenza.operations.scheduling.acting_on_runs.requested_runs import (
     note_request,
 )
 from cadenza.operations.scheduling.endpoints import require_live
+from cadenza.ports.catalog import EndpointFilter, Page
 from cadenza.ports.scheduling import RunFilter
 
 FAILED = [RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED]
@@ -100,8 +101,12 @@ class FailedSlot(NamedTuple):
 
 async def _failed(context: RequestContext, command: Redrive) -> list[FailedSlot]:
     """The slots that are meant, those that failed first before the others."""
+    if command.until is not None and command.until <= command.since:
+        raise InvalidRequest("since must be earlier than `until`.", "since")
+    if RunStatus.SUCCESS in command.status:
+        raise InvalidRequest("What succeeded is not redriven: leave success out of status.", "status")
     if sum(one is not None for one in (command.endpoint_id, command.job_id, command.label)) != 1:
-        raise InvalidRequest("Give one of endpoint_id, job_id and label.", "endpoint_id")
+        raise InvalidRequest("Give one of endpoint_id, job_id and `label`.", "endpoint_id")
     await _check_place(context, command)
     place = RunFilter(endpoint_id=command.endpoint_id, job_id=command.job_id, since=command.since)
     wanted = place._replace(statuses=frozenset(command.status), until=command.until)
@@ -128,7 +133,14 @@ async def _check_place(context: RequestContext, command: Redrive) -> None:
         refuse_heartbeat(endpoint)
     if command.job_id is not None:
         refuse_schedules_job(command.job_id)
-        await context.store.catalog.job(context.tenant_id, command.job_id)
+        await _check_job(context, command.job_id)
+
+
+async def _check_job(context: RequestContext, job_id: str) -> None:
+    """NotFound if there is no such job; one that only programs declare is there with its endpoints."""
+    wanted = EndpointFilter(job_id)
+    if not await context.store.catalog.find(context.tenant_id, wanted=wanted, page=Page(1)):
+        await context.store.catalog.job(context.tenant_id, job_id)
 
 
 async def _eligible(

@@ -152,7 +152,7 @@ async def backfill(context: RequestContext, command: Backfill) -> BackfilledSlot
     if command.concurrency != 1:
         raise InvalidRequest("An endpoint never runs twice at a time: leave concurrency at 1.", "concurrency")
     if not EPOCH <= command.since < until:
-        raise InvalidRequest("since must lie before until, in the past, and not before 1970.", "since")
+        raise InvalidRequest("since must lie before `until`, in the past, and not before 1970.", "since")
     wanted = RunFilter(endpoint_id=command.endpoint_id, statuses=SERVING, since=command.since)
     # First what waits, then the runs: so each slot is seen here or there.
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))

@@ -35,6 +35,12 @@ def _used(count: int, most: int | None) -> str:
     return f"{count:,}" if most is None else f"{count:,} of {most:,}"
 
 
+def _started(limit: Item) -> str | None:
+    """What began in the last minute; starts are counted only where they are limited."""
+    most = limit["max_per_minute"]
+    return None if most is None else _used(limit["started_in_minute"], most)
+
+
 JOBS = (
     Column("id", lambda job: job["id"]),
     Column("name", lambda job: job["name"]),
@@ -89,9 +95,7 @@ LIMITS = (
     Column("kind", lambda limit: limit["kind"]),
     Column("name", lambda limit: limit["name"]),
     Column("in flight", lambda limit: _used(limit["in_flight"], limit["max_in_flight"]), right=True),
-    Column(
-        "last minute", lambda limit: _used(limit["started_in_minute"], limit["max_per_minute"]), right=True
-    ),
+    Column("last minute", _started, right=True),
     Column("waiting", lambda limit: limit["waiting"], right=True),
     Column("holds back since", lambda limit: moment(limit["held_since"])),
     Column("goes on", lambda limit: moment(limit["goes_on_at"])),

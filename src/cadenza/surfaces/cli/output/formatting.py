@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from cadenza.domain.text_patterns import visible
 from cadenza.domain.validation import UNITS_MS
-from cadenza.surfaces.cli.output.layout import Card, Cell, Heading, Paragraph, Table
+from cadenza.surfaces.cli.output.layout import Card, Cell, Heading, Paragraph, Table, status_style
 
 NOTHING = "-"
 UNTIL_RESUMED = "when resumed"
+STATUS_FACTS = frozenset({"state", "status", "outcome"})
 SECONDS = len("2030-01-31T12:00:00")
 Item = Mapping[str, Any]
 Part = Paragraph | Card | Table
@@ -91,8 +92,12 @@ def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator
 
 
 def card(facts: Mapping[str, object]) -> Card:
-    """Facts by name, one below the other."""
-    return Card([(visible(name), text(fact)) for name, fact in facts.items()])
+    """Facts by name, one below the other; a state, status or outcome has its colour."""
+    return Card([(visible(name), text(fact, _fact_style(name, fact))) for name, fact in facts.items()])
+
+
+def _fact_style(name: str, fact: object) -> str:
+    return status_style(str(fact)) if name in STATUS_FACTS else ""
 
 
 def as_json(value: object) -> str:

@@ -23,7 +23,7 @@ STATUS_STYLES = {
     **dict.fromkeys(("missed", "refused", "used up"), "red"),
     **dict.fromkeys(("paused", "job paused", "skipped", "cancelled", "disabled", "retired"), "yellow"),
     **dict.fromkeys(("quota used up", "suspect", "silenced", "acknowledged", "warning"), "yellow"),
-    "running": "cyan",
+    **dict.fromkeys(("running", "cancelling"), "cyan"),
 }
 
 
@@ -37,6 +37,11 @@ class Screen(NamedTuple):
     def paint(self, text: str, style: str) -> str:
         """A text in a style, if there are colours."""
         return f"\x1b[{CODES[style]}m{text}\x1b[0m" if self.coloured and style and text else text
+
+
+def status_style(word: str) -> str:
+    """The style of a status; none for other words."""
+    return STATUS_STYLES.get(word.lower(), "")
 
 
 class Paragraph(NamedTuple):
@@ -75,7 +80,7 @@ class Cell(NamedTuple):
     @property
     def style(self) -> str:
         """The style of a status; none for other cells."""
-        return STATUS_STYLES.get(self.text.lower(), "") if self.status else ""
+        return status_style(self.text) if self.status else ""
 
 
 class Heading(NamedTuple):
@@ -156,6 +161,9 @@ class Table(NamedTuple):
             if cell.text == "-":
                 continue
             title = f"{heading.title}: " if heading.title else ""
+            if cell.style:
+                yield INDENT + title + screen.paint(cell.text, cell.style)
+                continue
             for line in wrapped(title + cell.text, screen.width - len(INDENT)):
                 yield INDENT + line
 

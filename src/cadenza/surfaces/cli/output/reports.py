@@ -99,8 +99,8 @@ def run_card(run: Any) -> Iterator[Part]:
         "claimed": moment(run["claimed_at"]),
         "started": moment(run["started_at"]),
         "finished": moment(run["finished_at"]),
-        "took": span(run["duration_ms"]),
-        "late": span(run["late_ms"]),
+        "duration": span(run["duration_ms"]),
+        "start delay": span(run["late_ms"]),
     }
     yield card({name: fact for name, fact in facts.items() if fact is not None})
     yield from _response(run["response"])
