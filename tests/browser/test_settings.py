@@ -181,6 +181,19 @@ def test_the_value_of_a_secret_is_replaced_and_never_shown(program: Site, visit:
     delete(page, "TOKEN", says="Targets that refer to it fail")
 
 
+def test_a_new_record_replaces_none_of_the_same_name(program: Site) -> None:
+    program.ask("PUT /v1/agents/kept", {"name": "Kept", "instructions": "Be brief."})
+    with program.visit(viewport=DESK, complaints=True) as visit:
+        page = visit.go("/settings/agents")
+        create(page, "agent", agent_id="kept", name="Other")
+        dialog = page.get_by_role("dialog", name="New agent")
+        expect(dialog.get_by_role("alert")).to_contain_text("There is an agent kept already.")
+        page.once("dialog", lambda question: question.accept())
+        page.keyboard.press("Escape")
+        assert all("409" in one for one in visit.complaints), visit.complaints
+    assert program.ask("GET /v1/agents/kept")["instructions"] == "Be brief."
+
+
 def test_what_is_missing_is_said_beside_its_field(program: Site) -> None:
     with program.visit(viewport=DESK, complaints=True) as visit:
         page = visit.go("/settings/users")

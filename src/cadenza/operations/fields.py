@@ -2,7 +2,8 @@
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
@@ -19,7 +20,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import HIGHEST_PRIORITY
 from cadenza.domain.text_patterns import AN_ID, ONE_LINE, WITHOUT_CONTROL
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, as_whole_number
@@ -112,6 +113,20 @@ def _checksum(list_name: str, position: str) -> bytes:
 def no_cursor() -> InvalidRequest:
     """The refusal of a cursor that no page gave out."""
     return InvalidRequest("cursor must be the next_cursor of an earlier page of this list.", "cursor")
+
+
+class Put(Command):
+    """Something under a given name: new, or in place of what has that name."""
+
+    only_new: Flag = False
+    """Refuse with 409 what would replace something."""
+
+    async def refuse_existing(self, what: str, find: Callable[[], Awaitable[object]]) -> None:
+        """Raise Conflict if only something new is wanted, and `find` does not raise NotFound."""
+        if self.only_new:
+            with suppress(NotFound):
+                await find()
+                raise Conflict(f"There is {what} already.")
 
 
 class Paged(Command):

@@ -58,6 +58,8 @@ export async function saveRecord(resource: Resource, body: Json, before: Json | 
   const record = before && (resource.read?.(before) ?? before);
   const route = before && resource.update ? resource.update : resource.create;
   const request = requestOf(route, resource.prepare?.(body, record) ?? body, record);
+  // A PUT would replace what has that name already.
+  if (!before && request.method === "PUT") request.body["only_new"] = true;
   const answer = await callApi<Json | undefined>(request.method, request.path, { body: request.body });
   announceOwnChange();
   return answer;

@@ -1,6 +1,7 @@
 """Operations on limits of runs: how many are in flight, and begin in a minute."""
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints
@@ -16,9 +17,10 @@ from cadenza.domain.access.run_limit import (
     allows_again_at,
     room,
 )
+from cadenza.domain.errors import NotFound
 from cadenza.domain.text_patterns import ONE_LINE
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import IF_GIVEN, Listed, Paged, Whole, split_page
+from cadenza.operations.fields import IF_GIVEN, Listed, Paged, Put, Whole, split_page
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.scheduling.schemas import Shape
 
@@ -35,7 +37,7 @@ class OneLimit(Command):
     """The host without a port, the id of the job, or the key."""
 
 
-class SetLimit(OneLimit):
+class SetLimit(OneLimit, Put):
     """A limit, new or in place of the one before; what is left out is not limited."""
 
     max_in_flight: Runs | None = None
@@ -119,7 +121,8 @@ async def list_limits(context: RequestContext, command: Paged) -> LimitsPage:
 async def set_limit(context: RequestContext, command: SetLimit) -> LimitView:
     """Limit the runs of all endpoints with the same host, job or key, on all workers together."""
     now = context.dependencies.clock.now()
-    limit = RunLimit(tenant_id=context.tenant_id, created_at=now, **command.model_dump())
+    limit = RunLimit(tenant_id=context.tenant_id, created_at=now, **command.model_dump(exclude={"only_new"}))
+    await command.refuse_existing(f"a limit {limit.key}", partial(_stored, context, limit))
     note_limit(context, limit, await context.store.limits.put_limit(limit))
     uses = await context.store.limits.uses(context.tenant_id, now)
     return next(LimitView.of(use, now) for use in uses if use.limit.key == limit.key)
@@ -132,6 +135,14 @@ async def delete_limit(context: RequestContext, command: OneLimit) -> Nothing:
     deleted = await context.store.limits.delete_limit(context.tenant_id, limit.kind, limit.name)
     note_limit(context, None, deleted)
     return Nothing()
+
+
+async def _stored(context: RequestContext, limit: RunLimit) -> RunLimit:
+    """The limit as it is stored; NotFound if there is none."""
+    for one in await context.store.limits.limits(context.tenant_id):
+        if one.key == limit.key:
+            return one
+    raise NotFound(f"Limit {limit.key} not found.")
 
 
 def note_limit(context: RequestContext, limit: RunLimit | None, before: RunLimit | None) -> None:

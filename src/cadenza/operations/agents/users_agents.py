@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Self
 
 from pydantic import StringConstraints
@@ -14,7 +15,7 @@ from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.access.key_tokens import new_key
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Id, Listed, Name, Paged, Whole, split_page
+from cadenza.operations.fields import Id, Listed, Name, Paged, Put, Whole, split_page
 from cadenza.operations.long_pages import one_more, read_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.ports.catalog import Page
@@ -31,7 +32,7 @@ class OneUser(Command):
     user_id: Id
 
 
-class PutUser(OneUser):
+class PutUser(OneUser, Put):
     """A user, all of it: what is left out is not set."""
 
     timezone: Name | None = None
@@ -76,7 +77,7 @@ class OneAgent(Command):
     agent_id: Id
 
 
-class PutAgent(OneAgent):
+class PutAgent(OneAgent, Put):
     """An agent, all of it: what is left out is not set."""
 
     name: Name
@@ -122,6 +123,7 @@ async def put_user(context: RequestContext, command: PutUser) -> UserView:
         timezone=command.timezone,
         created_at=context.dependencies.clock.now(),
     )
+    await command.refuse_existing(f"a user {user.id}", partial(context.store.users.user, user.key))
     return UserView.of(await context.store.users.put_user(user))
 
 
@@ -168,11 +170,13 @@ async def put_agent(context: RequestContext, command: PutAgent) -> AgentView:
         id=command.agent_id,
         tenant_id=context.tenant_id,
         created_at=context.dependencies.clock.now(),
-        **command.model_dump(exclude={"agent_id"}),
+        **command.model_dump(exclude={"agent_id", "only_new"}),
     )
+    find = partial(context.store.agents.agent, AgentKey(agent.tenant_id, agent.id))
+    await command.refuse_existing(f"an agent {agent.id}", find)
     before = None
     with suppress(NotFound):
-        before = await context.store.agents.agent(AgentKey(agent.tenant_id, agent.id))
+        before = await find()
     context.trail.note("agent", agent.id, before=before, after=agent)
     return AgentView.of(await context.store.agents.put_agent(agent))
 

@@ -13,7 +13,7 @@ from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM, DailyUser, DayStatus, enrollment
 from cadenza.domain.daily.window import opens
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Listed, Paged, split_page
+from cadenza.operations.fields import Flag, Id, Listed, Paged, Put, split_page
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
 
 MOST_AT_ONCE = 1_000
@@ -35,15 +35,15 @@ class OneDailyUser(Command):
     user_id: Id
 
 
-class PutDailyUser(OneDailyUser):
-    """A user to be served daily."""
+class PutOneOfMany(OneDailyUser):
+    """A user to be served daily, among others."""
 
     due_time: DueTime
     """`HH:MM` in UTC: until then, from when the window opens, an hour before unless it is set otherwise."""
 
 
-class PutOneOfMany(PutDailyUser):
-    """A user to be served daily, among others."""
+class PutDailyUser(PutOneOfMany, Put):
+    """A user to be served daily."""
 
 
 class PutDailyUsers(Command):
@@ -118,6 +118,8 @@ async def put_daily_user(context: RequestContext, command: PutDailyUser) -> Dail
 
     A changed due time applies from the first date whose window is not open yet.
     """
+    find = partial(context.store.daily.daily_user, key_of(context, command.user_id))
+    await command.refuse_existing(f"a daily user {command.user_id}", find)
     (user,) = await _enrolled(context, [command])
     return DailyUserView.of(user, context.dependencies.daily_window)
 
@@ -166,7 +168,7 @@ def spelled(due: time) -> str:
     return f"{due:%H:%M}"
 
 
-async def _enrolled(context: RequestContext, wanted: Sequence[PutDailyUser]) -> list[DailyUser]:
+async def _enrolled(context: RequestContext, wanted: Sequence[PutOneOfMany]) -> list[DailyUser]:
     enrollments = [
         enrollment(context.tenant_id, one.user_id, time.fromisoformat(one.due_time)) for one in wanted
     ]

@@ -44,6 +44,7 @@ OfJob = Annotated[
     str | None, Parameter(name="--job", help="Those of this job, by id or name."), Fills("job_id")
 ]
 MostSlots = Annotated[int, Parameter(help="How many slots, at most; the oldest first.")]
+OnlyNew = Annotated[bool, Parameter(negative="", help="Refuse to replace what is there already.")]
 DryRun = Annotated[bool, Parameter(negative="", help="Show what would be run, and change nothing.")]
 Name = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="What people call it.")]
 NewName = Annotated[str, Parameter(allow_leading_hyphen=True, help="What people call it.")]

@@ -17,7 +17,7 @@ from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.stdout import write
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
-from cadenza.surfaces.cli.parameters import ARecord, ASecret, Name, NewName, Reason, present
+from cadenza.surfaces.cli.parameters import ARecord, ASecret, Name, NewName, OnlyNew, Reason, present
 from cadenza.surfaces.cli.written_words import Fills
 
 Scopes = Annotated[
@@ -107,9 +107,12 @@ class Secrets(Commands):
     list_ = DerivedCommand("list_secrets")
 
     @example("billing-token")
-    def put(self, name: ASecret, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
+    def put(
+        self, name: ASecret, /, *, only_new: OnlyNew = False, connection: CliOptions = AS_CONFIGURED
+    ) -> int:
         """Keep a secret, in place of the one before; it is read from a prompt, or from standard input."""
-        return self.ask(connection, "put_secret", {"secret_name": name, "value": _value(name)})
+        given = {"secret_name": name, "value": _value(name), "only_new": only_new}
+        return self.ask(connection, "put_secret", given)
 
     delete = DerivedCommand("delete_secret", "billing-token")
 
@@ -136,10 +139,11 @@ class RunLimits(Commands):
             Parameter(converter=whole_number, help="How many runs may begin in any minute."),
             Fills("max_per_minute"),
         ] = None,
+        only_new: OnlyNew = False,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Set a limit, in place of the one before; what is left out is not limited."""
-        given = {"kind": kind, "name": name}
+        given: dict[str, Any] = {"kind": kind, "name": name, "only_new": only_new}
         given |= present(max_in_flight=in_flight, max_per_minute=per_minute)
         return self.ask(connection, "set_limit", given)
 

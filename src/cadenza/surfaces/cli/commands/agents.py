@@ -9,7 +9,7 @@ from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
-from cadenza.surfaces.cli.parameters import AnAgent, AUser, NewName, present
+from cadenza.surfaces.cli.parameters import AnAgent, AUser, NewName, OnlyNew, present
 from cadenza.surfaces.cli.written_words import Fills
 
 UserOption = Annotated[str, Parameter(name="--user", help="The user who says it."), Fills("user_id")]
@@ -46,9 +46,18 @@ class Users(Commands):
     show = DerivedCommand("get_user", "ada")
 
     @example("ada --timezone Europe/Berlin")
-    def put(self, user: AUser, /, *, timezone: Zone = None, connection: CliOptions = AS_CONFIGURED) -> int:
+    def put(
+        self,
+        user: AUser,
+        /,
+        *,
+        timezone: Zone = None,
+        only_new: OnlyNew = False,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
         """Create or change a user."""
-        return self.ask(connection, "put_user", {"user_id": user, "timezone": timezone})
+        given = {"user_id": user, "timezone": timezone, "only_new": only_new}
+        return self.ask(connection, "put_user", given)
 
     @example("ada --for 10m")
     def token(self, user: AUser, /, *, for_: Lasts = "1h", connection: CliOptions = AS_CONFIGURED) -> int:
@@ -75,10 +84,12 @@ class Agents(Commands):
         name: NewName,
         instructions: Instructions = "",
         model: Model = None,
+        only_new: OnlyNew = False,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Create or change an agent. Without a model it works offline."""
         given = {"agent_id": agent, "name": name, "instructions": instructions, "model": model}
+        given["only_new"] = only_new
         return self.ask(connection, "put_agent", given)
 
     @example('helper "remind me in 20 minutes to take the pizza out" --user ada')
@@ -136,7 +147,7 @@ class Schedules(Commands):
         may_schedule: MaySchedule = False,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Have an agent told something at a moment, once, or again and again."""
+        """Send a prompt to an agent at a set time, once or repeatedly; the user gets its answer."""
         given = present(
             schedule_type="one-shot" if cron is None else "recurring",
             user_id=user,

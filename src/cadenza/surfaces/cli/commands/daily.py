@@ -8,7 +8,7 @@ from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, Operation
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
-from cadenza.surfaces.cli.parameters import AUser, present
+from cadenza.surfaces.cli.parameters import AUser, OnlyNew, present
 from cadenza.surfaces.cli.written_words import Fills
 
 Due = Annotated[
@@ -31,9 +31,18 @@ class Daily(Commands):
     list_ = DerivedCommand("list_daily_users", about="List daily users, as `cadenza daily users` does.")
 
     @example("ada --due 07:30")
-    def put(self, user: AUser, /, *, due: Due, connection: CliOptions = AS_CONFIGURED) -> int:
+    def put(
+        self,
+        user: AUser,
+        /,
+        *,
+        due: Due,
+        only_new: OnlyNew = False,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
         """Add a daily user, or change the due time."""
-        return self.ask(connection, "put_daily_user", {"user_id": user, "due_time": due})
+        given = {"user_id": user, "due_time": due, "only_new": only_new}
+        return self.ask(connection, "put_daily_user", given)
 
     @example("ada")
     def show(
