@@ -147,6 +147,8 @@ def test_the_next_runs_follow_what_is_typed(program: Site) -> None:
 def follow_the_next_runs(page: Page) -> None:
     runs = page.get_by_role("status", name="Next runs")
     expect(runs.get_by_role("listitem")).to_have_count(5)
+    page.get_by_label("Every", exact=True).fill("0")
+    expect(runs).to_contain_text("Every must be from 1 ms to 10 years.")
     page.get_by_label("Baseline").select_option("cron")
     expect(runs).to_contain_text("while you type")
     page.get_by_label("Cron expression").fill("30 7 29 2 *")

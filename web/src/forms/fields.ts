@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import { Problem, type FieldFault } from "../lib/api";
 import { isGiven, kinds, type KindName, type Value } from "./kinds";
+import { inFormWords } from "./messages";
 
 export type Values = Record<string, Value>;
 /** An object of JSON, as the API takes and gives it. */
@@ -137,8 +138,10 @@ export function placedFaults(problem: Problem | undefined, fields: Field[]): { b
   if (!problem) return { beside, general };
   for (const fault of problem.errors) {
     const field = fieldOf(fault, fields);
-    if (!field) general.push(fault.message);
-    else if (!beside.has(field.name)) beside.set(field.name, fault.message);
+    // The field itself first: two groups may have fields of the same last name.
+    const message = inFormWords(fault.message, field ? [field, ...fields] : fields);
+    if (!field) general.push(message);
+    else if (!beside.has(field.name)) beside.set(field.name, message);
   }
   if (problem.errors.length === 0) general.push(problem.message);
   return { beside, general };

@@ -5,14 +5,15 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { asProblem, callApi, type Problem } from "../lib/api";
 import { localZone } from "../lib/format";
-import type { Json } from "./fields";
+import type { Field, Json } from "./fields";
+import { inFormWords } from "./messages";
 import { LOCAL_ZONE } from "./zones";
 
 const TYPING_MS = 300;
 const SHOWN = 5;
 
-/** `null` while the schedule is incomplete. */
-export function NextRuns({ schedule }: { schedule: Json | null }): JSX.Element {
+/** `null` while the schedule is incomplete; refusals are in the words of its fields. */
+export function NextRuns({ schedule, fields }: { schedule: Json | null; fields: Field[] }): JSX.Element {
   /** The runs, and the zone of the schedule that they were asked for. */
   const found = useSignal<{ runs: { at: string }[]; zone: string | undefined } | null>(null);
   const problem = useSignal<Problem | undefined>(undefined);
@@ -45,7 +46,7 @@ export function NextRuns({ schedule }: { schedule: Json | null }): JSX.Element {
   return (
     <div class="preview next-runs" role="status" aria-label="Next runs">
       {problem.value ? (
-        <p class="fault">{problem.value.message}</p>
+        <p class="fault">{inFormWords(problem.value.message, fields)}</p>
       ) : !runs ? (
         <p class="quiet">The next runs are shown here while you type.</p>
       ) : runs.length === 0 ? (

@@ -78,7 +78,7 @@ function SchedulePreview({ values }: { values: Values }): JSX.Element | null {
   if (!recurring(values)) return null;
   const complete = isGiven(values["cron_expression"]!) && isGiven(values["timezone"]!);
   const line = { kind: "cron", expression: values["cron_expression"], timezone: values["timezone"] };
-  return <NextRuns schedule={complete ? { baseline: line } : null} />;
+  return <NextRuns schedule={complete ? { baseline: line } : null} fields={WHEN} />;
 }
 
 export const SCHEDULES: Resource = {

@@ -41,7 +41,7 @@ const TARGET: Field[] = [
   { name: "target.body", label: "Body", kind: "body", when: http, secrets: true },
   { name: "target.grace_ms", label: "Grace", kind: "duration", initial: 60_000, when: is("target.kind", "heartbeat"), help: "How long after its expected moment a heartbeat is missing." },
   { name: "target.max_run_ms", label: "Longest run", kind: "duration", empty: "null", when: is("target.kind", "heartbeat"), help: "How long after a start its end is missing. Empty: a start changes nothing." },
-  { name: "target.function", label: "Function", when: is("target.kind", "callable"), help: "The name by which your program declares it. The endpoint runs while a process has it." },
+  { name: "target.function", label: "Function", empty: "null", when: is("target.kind", "callable"), help: "The name by which your program declares it. The endpoint runs while a process has it." },
 ];
 
 const SUCCESS: Field[] = [
@@ -109,7 +109,7 @@ export const ENDPOINT_SECTIONS: Section[] = [
 const REQUIRED: Record<string, string[]> = { every: ["baseline.interval_ms"], cron: ["baseline.expression", "baseline.timezone"], once: ["baseline.at"] };
 
 function SchedulePreview({ values }: { values: Values }): JSX.Element {
-  return <NextRuns schedule={scheduleOf(values)} />;
+  return <NextRuns schedule={scheduleOf(values)} fields={SCHEDULE} />;
 }
 
 /** Baseline and guard as they stand in the form; null while they are incomplete. */
