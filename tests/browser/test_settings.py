@@ -217,6 +217,19 @@ def test_usage_stands_beside_the_limits(program: Site, visit: Visit) -> None:
     expect(endpoints).to_contain_text("1")
     expect(page.get_by_role("row").filter(has_text="Runs this month")).to_contain_text("1,000")
     expect(page.get_by_role("row").filter(has_text="Planner tokens this month")).to_contain_text("no limit")
+
+
+def test_the_operator_changes_limits(program: Site, visit: Visit) -> None:
+    program.limit(endpoints=1, runs_per_month=1_000)
+    page = visit.go("/settings/usage")
+    page.get_by_role("button", name="Change limits").click()
+    dialog = page.get_by_role("dialog", name="Edit limits of the tenant")
+    expect(dialog.locator("[name=runs_per_month]")).to_have_value("1000")
+    assert visit.axe() == []
+    fill(dialog, endpoints="", min_interval_ms="20")
+    expect(page.get_by_role("row").filter(has_text=re.compile("^Minimum interval20"))).to_be_visible()
+    limits = program.ask("GET /v1/usage")["limits"]
+    assert (limits["endpoints"], limits["min_interval_ms"], limits["runs_per_month"]) == (None, 20_000, 1_000)
     program.limit()
 
 

@@ -75,7 +75,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "apply_config_file": {"text": "version: 1"},
     "set_limit": {"max_in_flight": 5},
 }
-SERVED: list[tuple[AnyOperation, Route]] = [(one, one.route) for one in OPERATIONS if one.route is not None]
+SERVED: list[tuple[AnyOperation, Route]] = [
+    (one, one.route) for one in OPERATIONS if one.route is not None and not one.operator
+]
+"""What every tenant may ask."""
 IDS_OF = {
     "/v1/endpoints/{endpoint_id}/heartbeat-token": {"endpoint_id": "backup"},
     "/v1/runs/{run_id}/cancel": {"run_id": "waiting-1735603200000000-traffic"},

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cadenza.domain.access.key import Caller
+from cadenza.domain.access.key import OPERATOR, Caller
 from cadenza.domain.errors import NotAllowed, NotFound
 from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.engine.next_run_log import ORIGIN
@@ -49,6 +49,8 @@ class Application:
         caller.must(operation.scope)
         if caller.on_behalf_of is not None and not operation.user:
             raise NotAllowed("Not allowed with a user's token; use an API key.")
+        if operation.operator and caller.tenant_id != OPERATOR:
+            raise NotAllowed(f"Only the operator may do this: the tenant {OPERATOR}.")
         command = (
             await beside_event_loop(parse_command, operation, arguments)
             if operation.bulk

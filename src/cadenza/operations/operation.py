@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 from pydantic import ConfigDict
 
-from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.access.key import OPERATOR, Caller, Scope
 from cadenza.domain.scheduling.hint import Rank
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import Documented, as_json
@@ -75,13 +75,15 @@ class Operation(Generic[Input, Output]):
     view: type[Output]
     handle: Handler[Input, Output]
     route: Route | None
-    """None for what only the operator of the machine may do."""
+    """None for what only the commands on the database itself may do."""
     agent: bool = True
     """Whether it is also a tool for agents."""
     shown_once: bool = False
     """Whether its view holds a secret, which is not stored."""
     user: bool = False
     """Whether a caller that acts for one user alone may use it."""
+    operator: bool = False
+    """Whether only callers of the operator's tenant may use it."""
     calls_out: bool = False
     """Whether it waits for somebody else, such as a target or a model, and not just for the store."""
     keeps_reply: bool = False
@@ -127,7 +129,8 @@ class Operation(Generic[Input, Output]):
 
     def open_to(self, caller: Caller) -> bool:
         """Whether this caller may use it."""
-        return caller.may(self.scope) and (self.user or caller.on_behalf_of is None)
+        own = caller.tenant_id == OPERATOR or not self.operator
+        return own and caller.may(self.scope) and (self.user or caller.on_behalf_of is None)
 
 
 AnyOperation = Operation[Any, Any]
@@ -141,6 +144,7 @@ def operation(
     agent: bool = True,
     shown_once: bool = False,
     user: bool = False,
+    operator: bool = False,
     calls_out: bool = False,
     keeps_reply: bool = False,
     bulk: bool = False,
@@ -166,6 +170,7 @@ def operation(
             agent=agent,
             shown_once=shown_once,
             user=user,
+            operator=operator,
             calls_out=calls_out,
             keeps_reply=keeps_reply,
             bulk=bulk,

@@ -203,11 +203,13 @@ def test_tenants_see_their_own_things_alone_and_keep_within_their_limits(local: 
     assert "minimum interval 20s" in local.ok("usage", "--tenant", "acme")
 
 
-def test_limits_are_set_on_the_machine_itself(remote: CliRunner) -> None:
-    code, sentence = remote.refused("tenants", "set-limits", "acme", "--endpoints", "1")
-    assert code == 2
-    assert "--server" in sentence
-    assert remote.json("tenants", "set-limits", "acme", "--endpoints", "7", "--server", "")["endpoints"] == 7
+def test_the_operator_sets_limits_over_a_server_and_others_do_not(remote: CliRunner) -> None:
+    assert remote.json("tenants", "set-limits", "acme", "--endpoints", "7")["endpoints"] == 7
+    made = remote.json("keys", "create", "--name", "of acme", "--server", "", "--tenant", "acme")
+    words = ["tenants", "set-limits", "acme", "--endpoints", "70", "--key", made["key"]]
+    code, sentence = remote.refused(*words)
+    assert code == 5
+    assert "scope admin" in sentence
 
 
 def test_a_file_is_applied_and_its_faults_have_lines(cli: CliRunner) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, Literal
 
+from cadenza.domain.access.key import OPERATOR
 from cadenza.domain.json_values import Json
 from cadenza.domain.monitoring.alert import Alert, as_event, as_slack
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -17,7 +18,6 @@ from cadenza.ports.dispatcher import Dispatcher
 Format = Literal["json", "slack"]
 FORMATS: Mapping[str, Callable[[Alert], dict[str, Any]]] = {"json": as_event, "slack": as_slack}
 TIMEOUT_MS = 10_000
-OPERATOR = "default"
 """The tenant whose secrets sign what is sent to the address of the settings."""
 
 

@@ -18,6 +18,8 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
+OPERATOR = "default"
+"""The tenant of who operates the installation."""
 RANK = {scope: rank for rank, scope in enumerate(Scope)}
 INCLUDED_IN = {scope: frozenset(own for own in Scope if RANK[own] >= RANK[scope]) for scope in Scope}
 """The scopes that include a scope."""

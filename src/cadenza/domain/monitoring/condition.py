@@ -8,11 +8,11 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from cadenza.domain.access.key import OPERATOR
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, Severity
 from cadenza.domain.scheduling.hint import Rank, origin_text, rank_of
 
-OPERATOR = "default"
 """The tenant that the conditions of the whole installation belong to."""
 OF_ENDPOINTS = frozenset({AlertKind.ENDPOINT, AlertKind.HEARTBEAT})
 HEARD: dict[str, Any] = {"silenced_until": None, "silence_reason": None, "silenced_by": None}

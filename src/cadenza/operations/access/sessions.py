@@ -8,7 +8,7 @@ from hmac import compare_digest
 from typing import NamedTuple
 
 from cadenza.domain.access.audit import Actor, AuditOutcome, AuditRecord
-from cadenza.domain.access.key import Caller, Scope, Surface, key_id_of, origin_of
+from cadenza.domain.access.key import OPERATOR, Caller, Scope, Surface, key_id_of, origin_of
 from cadenza.domain.json_values import Json
 from cadenza.operations.access.key_tokens import id_of_token, valid_key
 from cadenza.operations.access.recording import named_actor, record_of
@@ -19,7 +19,7 @@ from cadenza.ports.access import Session, SessionKind
 LINK_LASTS = timedelta(hours=1)
 SESSION_LASTS = timedelta(days=14)
 LONGEST_SECRET = 200
-OPERATOR, UNKNOWN = "default", "unknown"
+UNKNOWN = "unknown"
 ORIGIN = "dashboard"
 """The origin of changes in a session that was opened by a link."""
 

@@ -99,9 +99,9 @@ async def get_usage(context: RequestContext, command: GetUsage) -> UsageView:
     )
 
 
-@operation(None, Scope.ADMIN, agent=False)
+@operation("PUT /v1/tenants/{tenant_id}/limits", Scope.ADMIN, agent=False, operator=True)
 async def set_limits(context: RequestContext, command: SetLimits) -> LimitsView:
-    """Set the limits of a tenant."""
+    """Set all limits of a tenant. Only the operator may: callers of the tenant `default`."""
     given = command.model_dump(exclude={"tenant_id", "name"})
     before = await context.store.tenants.tenant(command.tenant_id)
     tenant = Tenant(id=command.tenant_id, name=command.name or before.name, limits=Limits(**given))

@@ -58,7 +58,7 @@ GROUPS = {
         "Limits of runs: how many are in flight, and begin in a minute.", (("access", "RunLimits"),)
     ),
     "audit": Group("Who changed, steered or logged in, with the difference.", (("access", "Audit"),)),
-    "tenants": Group("Tenants and their limits. Works on the database only.", (("access", "Tenants"),)),
+    "tenants": Group("Tenants and their limits, which the operator sets.", (("access", "Tenants"),)),
 }
 
 

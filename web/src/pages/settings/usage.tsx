@@ -1,8 +1,12 @@
 /** What the tenant has and spends this month, beside its limits. */
 
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import { RecordDialog, type Editing } from "../../forms/record_dialog";
+import { hasScope, session } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { compact, span } from "../../lib/format";
+import { LIMITS, TENANT_LIMITS } from "../../resources/tenant_limits";
 import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 
 type Limits = Record<string, number | null>;
@@ -19,23 +23,21 @@ interface UsageAnswer {
   history: { month: string; runs: number; planner_tokens: number }[];
 }
 
-/** Limits in the order in which they are shown: what is counted against them, if anything. */
-const LINES: { limit: string; label: string; used?: (usage: UsageAnswer) => number; isSpan?: boolean }[] = [
-  { limit: "endpoints", label: "Endpoints", used: (usage) => usage.endpoints },
-  { limit: "runs_per_month", label: "Runs this month", used: (usage) => usage.runs },
-  { limit: "planner_tokens_per_month", label: "Planner tokens this month", used: (usage) => usage.planner_tokens },
-  { limit: "min_interval_ms", label: "Minimum interval", isSpan: true },
-  { limit: "schedules_per_user", label: "Schedules of a user" },
-  { limit: "schedule_min_interval_ms", label: "Minimum interval of a schedule", isSpan: true },
-  { limit: "schedule_fires_per_day", label: "Schedule runs of a user per day" },
-  { limit: "schedule_tokens_per_day", label: "Tokens of a user's schedules per day" },
-];
+/** What is counted against a limit. */
+const USED: Record<string, (usage: UsageAnswer) => number> = {
+  endpoints: (usage) => usage.endpoints,
+  runs_per_month: (usage) => usage.runs,
+  planner_tokens_per_month: (usage) => usage.planner_tokens,
+};
+/** The operator's own tenant; others cannot change their limits. */
+const OPERATOR = "default";
 
 const WARN_FROM = 0.8;
 const BAD_FROM = 0.95;
 
 export function Usage(): JSX.Element {
   const data = useData<UsageAnswer>("/v1/usage", { when: () => false });
+  const editing = useSignal<Editing | null>(null);
   const usage = data.value.value;
   if (!usage) return data.problem.value ? <ProblemNotice problem={data.problem.value} retry={data.refresh} /> : <Loading what="usage" />;
   return (
@@ -51,22 +53,29 @@ export function Usage(): JSX.Element {
             </tr>
           </thead>
           <tbody>
-            {LINES.map((line) => {
-              const limit = usage.limits[line.limit] ?? null;
-              const used = line.used?.(usage);
+            {LIMITS.map((line) => {
+              const limit = usage.limits[line.name] ?? null;
+              const used = USED[line.name]?.(usage);
               return (
-                <tr key={line.limit}>
-                  <th scope="row">{line.label}</th>
+                <tr key={line.name}>
+                  <th scope="row">{line.label as string}</th>
                   <td class="number">{used !== undefined && <Used used={used} limit={limit} />}</td>
-                  <td class="number">{limit === null ? "no limit" : line.isSpan ? span(limit) : compact(limit)}</td>
+                  <td class="number">{limit === null ? "no limit" : line.kind === "duration" ? span(limit) : compact(limit)}</td>
                 </tr>
               );
             })}
           </tbody>
         </table>
-        <p class="quiet">
-          The operator of the server sets limits: <code>cadenza tenants set-limits {usage.tenant_id}</code>
-        </p>
+        {hasScope("admin") && session.value?.tenant_id === OPERATOR ? (
+          <div>
+            <button class="button" type="button" onClick={() => (editing.value = { item: { tenant_id: usage.tenant_id, ...usage.limits } })}>
+              Change limits
+            </button>
+          </div>
+        ) : (
+          <p class="quiet">The operator of the server sets limits.</p>
+        )}
+        <RecordDialog resource={TENANT_LIMITS} editing={editing.value} onClose={() => (editing.value = null)} onSaved={data.refresh} />
       </Card>
       <Card title="Earlier months">
         <table class="small-table">

@@ -154,7 +154,7 @@ class RunLimits(Commands):
 
 
 class Tenants(Commands):
-    """Owners, and what they may have and spend: on the database itself."""
+    """Tenants and their limits, which the operator sets."""
 
     @example("acme --endpoints 500 --min-interval 20s --runs-per-month 1000000")
     def set_limits(
