@@ -88,8 +88,13 @@ class Agents(Commands):
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Create or change an agent. Without a model it works offline."""
-        given = {"agent_id": agent, "name": name, "instructions": instructions, "model": model}
-        given["only_new"] = only_new
+        given = {
+            "agent_id": agent,
+            "name": name,
+            "instructions": instructions,
+            "model": model,
+            "only_new": only_new,
+        }
         return self.ask(connection, "put_agent", given)
 
     @example('helper "remind me in 20 minutes to take the pizza out" --user ada')
