@@ -37,7 +37,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "pause_until": {"untilIso": "2030-01-01T00:00:00Z"},
 }
 PLACES = ("endpoint_id", "job_id", "label")
-NAMES_AN_OPERATION = "(create|delete)_schedule"
+NAMES_AN_OPERATION = "(create|update|delete)_schedule"
 
 
 def about(field: str) -> list[AnyOperation]:

@@ -107,9 +107,10 @@ def test_users_agents_and_their_schedules_are_set_up(program: Site, visit: Visit
     assert program.ask("GET /v1/agents/helper")["instructions"] == "Be brief."
     page.get_by_role("link", name="Schedules").click()
     create_schedule(page)
+    edit_schedule(page)
     page.get_by_role("button", name="Copy Stand-up").click()
     copy = page.get_by_role("dialog", name="Copy schedule")
-    expect(copy.get_by_label("Cron expression")).to_have_value("0 9 * * 1-5")
+    expect(copy.get_by_label("Cron expression")).to_have_value("0 10 * * 1-5")
     copy.locator("button[type=submit]").click()
     page.get_by_role("button", name="Done").click()
     delete(page, "Stand-up (copy)", says="will not run again")
@@ -130,6 +131,14 @@ def create_schedule(page: Page) -> None:
     fill(dialog, name="Stand-up", prompt="who begins?")
     expect(page.get_by_role("dialog", name="Schedule created")).to_contain_text("Asia/Tokyo")
     page.get_by_role("button", name="Done").click()
+
+
+def edit_schedule(page: Page) -> None:
+    page.get_by_role("button", name="Edit Stand-up").click()
+    edit = page.get_by_role("dialog", name="Edit schedule")
+    expect(edit.locator("[name=user_id]")).to_have_count(0)
+    fill(edit, prompt="who goes on?", cron_expression="0 10 * * 1-5")
+    expect(row(page, "Stand-up")).to_contain_text("0 10 * * 1-5 (Asia/Tokyo)")
 
 
 def test_a_daily_user_is_added_moved_and_deleted(program: Site, visit: Visit) -> None:

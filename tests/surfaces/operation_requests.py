@@ -62,6 +62,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "create_key": {"name": "new"},
     "put_secret": {"value": "very secret"},
     "create_schedule": A_SCHEDULE,
+    "update_schedule": {"name": "Calzone"},
     "put_agent": {"name": "Helper"},
     "send_message": {"user_id": "ada", "text": "list my reminders"},
     "put_daily_user": {"due_time": "07:30"},

@@ -98,6 +98,7 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
         "POST /v1/agents/helper/messages",
         SAID,
     ),
+    ("update_schedule", "PATCH /v1/schedules/{schedule}", {"name": "Calzone"}),
     ("resume_schedule", "POST /v1/schedules/{schedule}/resume", {}),
     ("delete_schedule", "DELETE /v1/schedules/{schedule}", None),
     ("put_user", "PUT /v1/users/ada", {"timezone": "Europe/Rome"}),

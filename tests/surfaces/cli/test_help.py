@@ -45,6 +45,7 @@ EXPECTED = {
     "audit restore": 3,
     **dict.fromkeys(("alerts acknowledge", "alerts silence", "alerts unsilence"), 3),
     "keys delete": 3,
+    "schedules update": 3,
     "schedules resume": 3,
     "schedules delete": 3,
 }

@@ -46,6 +46,7 @@ SAID_IN_WORDS = {
     "delete_limit": "a host that is one",
     "put_secret": "a value that a header can carry",
     "create_schedule": "a user, unless the caller is one; exactly one of three moments, cron lines that fire",
+    "update_schedule": "one of two moments, cron lines that fire, agents that there are",
     "put_user": "zones that exist",
     "put_agent": "names of one line, models that are allowed",
     "send_message": "a user, unless the caller is one; a text that says something",

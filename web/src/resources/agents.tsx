@@ -90,14 +90,19 @@ export const SCHEDULES: Resource = {
   query: { enabled_only: false },
   scope: "write",
   create: "POST /v1/schedules",
+  update: "PATCH /v1/schedules/{id}",
   remove: "DELETE /v1/schedules/{id}",
+  // A moment is stored in UTC, and so is its zone.
+  read: (schedule) => ({ ...schedule, run_at: (schedule["run_at"] as string | null)?.slice(0, 19) }),
+  // What is changed says by its time how often it fires.
+  prepare: ({ schedule_type, ...body }, before) => (before ? body : { schedule_type, ...body }),
   notCopied: ["run_at"],
   sections: [
     {
       fields: [
         { name: "name", label: "Name" },
         { name: "prompt", label: "Prompt for the agent", kind: "multiline" },
-        { name: "user_id", label: "User", kind: "reference", from: () => ({ path: "/v1/users" }) },
+        { name: "user_id", label: "User", kind: "reference", from: () => ({ path: "/v1/users" }), fixed: true },
         { name: "agent_id", label: "Agent", kind: "reference", from: () => ({ path: "/v1/agents" }) },
       ],
     },

@@ -24,8 +24,8 @@ def refuse_schedule(endpoint: Endpoint) -> None:
     """Conflict if the endpoint is an agent schedule."""
     if is_schedule(endpoint):
         raise Conflict(
-            f"{endpoint.id} is a schedule of a user: delete it with `delete_schedule`, and make another"
-            " with `create_schedule`."
+            f"{endpoint.id} is a schedule of a user: change it with `update_schedule`, or delete it"
+            " with `delete_schedule`."
         )
 
 
@@ -34,7 +34,7 @@ def refuse_schedules_job(job_id: str | None) -> None:
     if job_id == SCHEDULES_JOB:
         raise Conflict(
             f"The job {SCHEDULES_JOB} holds the schedules of users: only `create_schedule`,"
-            " `resume_schedule` and `delete_schedule` change it."
+            " `update_schedule`, `resume_schedule` and `delete_schedule` change it."
         )
 
 

@@ -190,6 +190,14 @@ def schedule_id(request: str, length: int) -> str:
     return f"sched-{letters}"
 
 
+def check_prompt(prompt: str) -> str:
+    """The prompt, if it says something; InvalidRequest otherwise."""
+    prompt = check_text("prompt", prompt, longest=LONGEST_PROMPT)
+    if not prompt.strip():
+        raise InvalidRequest("prompt must not be empty.", "prompt")
+    return prompt
+
+
 def draft_endpoint(
     requester: ScheduleRequester,
     wanted: NewSchedule,
@@ -200,9 +208,7 @@ def draft_endpoint(
 ) -> Endpoint:
     """The endpoint of a new schedule, without a next run."""
     request = request_digest(requester, wanted)
-    prompt = check_text("prompt", wanted.prompt, longest=LONGEST_PROMPT)
-    if not prompt.strip():
-        raise InvalidRequest("prompt must not be empty.", "prompt")
+    prompt = check_prompt(wanted.prompt)
     return Endpoint(
         id=schedule_id(request, length),
         name=one_line("name", wanted.name),

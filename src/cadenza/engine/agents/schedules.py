@@ -1,4 +1,4 @@
-"""Creates, lists, resumes and deletes the agent schedules of users."""
+"""Creates, lists, changes, resumes and deletes the agent schedules of users."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +17,7 @@ from cadenza.domain.agents.schedule import (
     schedule_of_user,
     with_first_fire,
 )
+from cadenza.domain.agents.schedule_change import ScheduleChange, changed_schedule, request_after
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.schedule_request import (
     LONGEST_ID,
@@ -39,6 +40,7 @@ from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.store import Store
 
 EVERY_MINUTE = "* * * * *"
+EVERY = Page(limit=100_000)
 
 
 class CreatedSchedule(NamedTuple):
@@ -78,6 +80,27 @@ class AgentSchedules:
         """A user's schedules, in the order of their ids."""
         found = await self._store.schedules.schedules(user, active_only=enabled_only, page=page)
         return [schedule_of(endpoint) for endpoint in found]
+
+    async def update(self, user_key: UserKey, schedule_id: str, change: ScheduleChange) -> CreatedSchedule:
+        """Change a schedule; with another time, its next firing is planned anew within the user's limits."""
+        user = await self._store.users.user(user_key)
+        current = await self._amend(user_key, schedule_id, lambda endpoint: endpoint)
+        wanted = request_after(schedule_of(current), change)
+        await self._store.agents.agent(AgentKey(user.tenant_id, wanted.agent_id or ""))
+        baseline = self._baseline(wanted, user) if change.moves else None
+        rule = partial(
+            changed_schedule, wanted=wanted, baseline=baseline, now=self._clock.now(), cron=self._cron
+        )
+        if change.moves:
+            await self._admit_change(user, rule(current))
+        return self._created(await self._amend(user_key, schedule_id, rule), user)
+
+    async def _admit_change(self, user: User, changed: Endpoint) -> None:
+        """Refuse a change that the user's limits do not allow beside the other schedules."""
+        limits = (await self._store.tenants.tenant(user.tenant_id)).limits
+        active = await self._store.schedules.schedules(user.key, page=EVERY)
+        others = [one for one in active if one.id != changed.id]
+        admit_schedule(changed, others, limits=limits, cron=self._cron)
 
     async def delete(self, user: UserKey, schedule_id: str) -> None:
         """Delete a schedule; NotFound if the user has none under this id."""

@@ -12,6 +12,7 @@ from cadenza.domain.agents.schedule import (
     schedule_not_found,
     schedule_of,
 )
+from cadenza.domain.agents.schedule_change import ScheduleChange
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule, ScheduleRequester
 from cadenza.domain.agents.users import UserKey
@@ -73,6 +74,22 @@ class OneSchedule(Command):
     """The schedule that is meant."""
 
     schedule_id: Id
+
+
+class UpdateSchedule(OneSchedule):
+    """What changes of a schedule; what is left out stays."""
+
+    name: Name | None = None
+    prompt: Words | None = None
+    """What the agent is told when it fires."""
+    agent_id: Id | None = None
+    """Who answers when it fires."""
+    run_at: MomentText | None = None
+    """Fire once, then: an ISO date and time; without an offset, in the time zone."""
+    cron_expression: Name | None = None
+    """Fire repeatedly: five fields, read in the time zone."""
+    timezone: Name | None = None
+    """An IANA time zone; the user's, or the one that it has."""
 
 
 class NewScheduleView(View):
@@ -161,6 +178,18 @@ async def list_schedules(context: RequestContext, command: ListSchedules) -> Sch
     )
 
 
+@operation("PATCH /v1/schedules/{schedule_id}", Scope.WRITE)
+async def update_schedule(context: RequestContext, command: UpdateSchedule) -> NewScheduleView:
+    """Change the name, the prompt, the agent or the time of a schedule."""
+    owner, key = await _owner(context, command.schedule_id), context.key(command.schedule_id)
+    before = await context.store.endpoints.get(key)
+    change = ScheduleChange(**command.model_dump(exclude={"schedule_id"}))
+    changed = await schedules_of(context).update(owner, command.schedule_id, change)
+    after = await context.store.endpoints.get(key)
+    context.trail.note("schedule", command.schedule_id, before=before, after=after)
+    return NewScheduleView.of(changed)
+
+
 @operation("DELETE /v1/schedules/{schedule_id}", Scope.WRITE, user=True)
 async def delete_schedule(context: RequestContext, command: OneSchedule) -> Deleted:
     """Delete a schedule. It does not run again."""
@@ -228,4 +257,4 @@ async def _owner(context: RequestContext, schedule_id: str) -> UserKey:
     return UserKey(context.tenant_id, endpoint.target.user_id)
 
 
-SCHEDULES = (create_schedule, list_schedules, resume_schedule, delete_schedule)
+SCHEDULES = (create_schedule, list_schedules, update_schedule, resume_schedule, delete_schedule)

@@ -9,7 +9,7 @@ from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
-from cadenza.surfaces.cli.parameters import AnAgent, AUser, NewName, OnlyNew, present
+from cadenza.surfaces.cli.parameters import AnAgent, ASchedule, AUser, NewName, OnlyNew, present
 from cadenza.surfaces.cli.written_words import Fills
 
 UserOption = Annotated[str, Parameter(name="--user", help="The user who says it."), Fills("user_id")]
@@ -25,6 +25,13 @@ ForUser = Annotated[str, Parameter(name="--user", help="Whose schedule it is."),
 ByAgent = Annotated[str, Parameter(name="--agent", help="Who answers when it fires."), Fills("agent_id")]
 Label = Annotated[str, Parameter(allow_leading_hyphen=True, help="A short label.")]
 PromptOption = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the agent gets when it fires.")]
+NewAgent = Annotated[
+    str | None, Parameter(name="--agent", help="Who answers when it fires."), Fills("agent_id")
+]
+NewLabel = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="A short label.")]
+NewPrompt = Annotated[
+    str | None, Parameter(allow_leading_hyphen=True, help="What the agent gets when it fires.")
+]
 At = Annotated[
     str | None, Parameter(help="When it fires, once; without an offset, in the time zone."), Fills("run_at")
 ]
@@ -166,6 +173,32 @@ class Schedules(Commands):
             may_schedule=may_schedule,
         )
         return self.ask(connection, "create_schedule", given)
+
+    @example("sched-a7b3c --cron '0 9 * * 1-5'", operation="update_schedule")
+    def update(
+        self,
+        schedule: ASchedule,
+        /,
+        *,
+        agent: NewAgent = None,
+        name: NewLabel = None,
+        prompt: NewPrompt = None,
+        at: At = None,
+        cron: CronLine = None,
+        timezone: ScheduleZone = None,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Change a schedule. Options that are not given keep their value."""
+        given = present(
+            schedule_id=schedule,
+            agent_id=agent,
+            name=name,
+            prompt=prompt,
+            run_at=at,
+            cron_expression=cron,
+            timezone=timezone,
+        )
+        return self.ask(connection, "update_schedule", given)
 
     resume = DerivedCommand("resume_schedule", "sched-a7b3c")
     delete = DerivedCommand("delete_schedule", "sched-a7b3c")

@@ -99,6 +99,7 @@ VIEWS: dict[str, View | str] = {
     "list_learning": listing(columns.LEARNED, "No results yet."),
     "list_schedules": listing(columns.SCHEDULES, "No schedules yet."),
     "create_schedule": cards.new_schedule,
+    "update_schedule": cards.new_schedule,
     "resume_schedule": "Resumed the schedule {schedule}.",
     "delete_schedule": "Deleted the schedule {schedule}.",
     "list_users": listing(columns.USERS, "No users yet. Create one with cadenza users put."),
