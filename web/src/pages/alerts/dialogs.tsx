@@ -7,6 +7,7 @@ import { localZone } from "../../lib/format";
 import { missing, utc } from "../../run/time_range";
 import { Dialog } from "../../ui/dialog";
 import { Field, Form } from "../../ui/form";
+import { ServerText } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import type { Condition } from "./types";
 
@@ -36,7 +37,7 @@ export function AcknowledgeDialog({ condition, open, onClose, onDone }: Props): 
       <Form fields={["note"]} submit="Acknowledge" send={send}>
         {(problem) => (
           <>
-            <p>{condition.text}</p>
+            <p><ServerText text={condition.text} /></p>
             <Field label="Note" name="note" problem={problem} help="Optional. Shown beside the alert.">
               {(wiring) => <input {...wiring} maxLength={500} autoComplete="off" />}
             </Field>
@@ -70,7 +71,7 @@ export function SilenceDialog({ condition, open, onClose, onDone }: Props): JSX.
       <Form fields={["minutes", "until", "reason"]} submit="Silence" send={send}>
         {(problem) => (
           <>
-            <p>{condition.text}</p>
+            <p><ServerText text={condition.text} /></p>
             <Field label="For" name="minutes" problem={problem} help="Until then, only its recovery is sent.">
               {(wiring) => (
                 <select {...wiring} value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value)}>
