@@ -44,6 +44,7 @@ QUIET = [
 ]
 A_LINK = re.compile(r"http://\S+/login#[A-Za-z0-9]+")
 WIDE, PHONE = ViewportSize(width=1280, height=900), ViewportSize(width=390, height=844)
+DESK = ViewportSize(width=1440, height=900)
 
 
 def launch(playwright: Playwright) -> Browser:

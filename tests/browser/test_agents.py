@@ -9,7 +9,7 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, WebSocketRoute, expect
-from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
+from tests.browser.dashboard_site import DESK, PHONE, Site, Visit, site
 
 HOSTILE = """<img src=x onerror="document.title='harm'"><script>alert(1)</script>"""
 A_WHILE_MS = 20_000
@@ -225,9 +225,7 @@ def test_an_unknown_user_is_a_sentence(program: Site) -> None:
         expect(presence(page)).to_have_text("offline")
 
 
-@pytest.mark.parametrize(
-    ("viewport", "dark"), [(WIDE, True), (PHONE, False)], ids=["wide and dark", "phone and light"]
-)
+@pytest.mark.parametrize(("viewport", "dark"), [(DESK, False), (DESK, True), (PHONE, False), (PHONE, True)])
 def test_the_page_is_accessible(program: Site, viewport: ViewportSize, *, dark: bool) -> None:
     with program.visit(viewport=viewport, dark=dark) as visit:
         page = chat_of(visit, "ada")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
-from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
+from tests.browser.dashboard_site import DESK, PHONE, Site, Visit, site
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sql.migrate import migrate
@@ -245,9 +245,7 @@ def test_what_is_wrong_with_a_user_stands_at_its_field(program: Site, days: Days
         expect(page.get_by_role("dialog", name="nobody").get_by_role("alert")).to_contain_text("nobody")
 
 
-@pytest.mark.parametrize(
-    ("viewport", "dark"), [(WIDE, True), (PHONE, False)], ids=["wide and dark", "phone and light"]
-)
+@pytest.mark.parametrize(("viewport", "dark"), [(DESK, False), (DESK, True), (PHONE, False), (PHONE, True)])
 def test_the_page_is_accessible(program: Site, days: Days, viewport: ViewportSize, *, dark: bool) -> None:
     program.ask("PUT /v1/daily/users/hopeless", {"due_time": days.due})
     with program.visit(viewport=viewport, dark=dark) as visit:

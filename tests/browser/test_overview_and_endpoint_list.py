@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, ViewportSize, expect
-from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
+from tests.browser.dashboard_site import DESK, PHONE, Site, Visit, site
 from tests.browser.database_seed import seed
 
 from cadenza.domain.scheduling.baseline import Cron, Every
@@ -214,9 +214,7 @@ def test_everything_is_reached_by_the_keyboard(visit: Visit) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-@pytest.mark.parametrize(
-    ("viewport", "dark"), [(WIDE, True), (PHONE, False)], ids=["wide and dark", "phone and light"]
-)
+@pytest.mark.parametrize(("viewport", "dark"), [(DESK, False), (DESK, True), (PHONE, False), (PHONE, True)])
 def test_every_page_is_accessible(program: Site, viewport: ViewportSize, *, dark: bool) -> None:
     with program.visit(viewport=viewport, dark=dark) as visit:
         for name, path in (("overview", "/"), ("endpoints", "/endpoints")):

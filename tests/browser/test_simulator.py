@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
+from tests.browser.dashboard_site import DESK, PHONE, Site, Visit, site
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,10 @@ def test_the_other_scenario_is_chosen_and_stays_in_the_address(visit: Visit) -> 
     expect(page.get_by_label("Scenario")).to_have_value("system-resources")
 
 
-@pytest.mark.parametrize(("phone", "dark"), [(False, False), (True, True)], ids=["wide-light", "phone-dark"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
 def test_it_is_accessible_in_both_themes_and_widths(program: Site, *, dark: bool, phone: bool) -> None:
-    with program.visit(viewport=PHONE if phone else WIDE, dark=dark) as visit:
+    with program.visit(viewport=PHONE if phone else DESK, dark=dark) as visit:
         page = visit.go("/simulator")
         slide(page, 1_200)
         expect(page.get_by_role("img", name=re.compile("^Corrected"))).to_be_visible()
