@@ -8,17 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cadenza.domain.channel import HIDDEN, Channel, ChannelType, same_address
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.monitoring.alert import AlertKind, AlertState, Severity, quota_alert, slo_alert
 from cadenza.domain.monitoring.alert_message import Surroundings, down_parent, plan_messages
-from cadenza.domain.monitoring.alert_route import (
-    HIDDEN,
-    AlertRoute,
-    Channel,
-    ChannelType,
-    RouteMatch,
-    same_address,
-)
+from cadenza.domain.monitoring.alert_route import AlertRoute, RouteMatch
 from cadenza.domain.monitoring.condition import (
     MUTED_STATES,
     Condition,

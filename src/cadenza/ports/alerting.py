@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from cadenza.domain.channel import Notice, Recipient
 from cadenza.domain.monitoring.alert import Alert, AlertKind
 from cadenza.domain.monitoring.alert_message import AlertMessage, MessagePlan, Surroundings
 from cadenza.domain.monitoring.alert_route import AlertRoute
@@ -147,8 +148,8 @@ class AlertRouteStore(Protocol):
 
 
 class ChannelSender(Protocol):
-    """Sends messages to the channels of routes."""
+    """Sends messages to channels."""
 
-    async def send(self, message: AlertMessage, route: AlertRoute, attempt: int) -> str | None:
+    async def send(self, notice: Notice, to: Recipient, attempt: int) -> str | None:
         """Send it once, bounded in time; None if it was accepted, else the error, without secrets."""
         ...

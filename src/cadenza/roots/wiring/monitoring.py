@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
-from cadenza.adapters.telemetry.alert_webhook import WebhookSender
 from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.adapters.telemetry.prometheus import SchedulerMetrics
+from cadenza.adapters.telemetry.webhook_channel import WebhookSender
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.slo import SloSettings
 from cadenza.engine.daily.tick import STALLED_TICKS
@@ -24,7 +24,7 @@ from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.application import route_channels
+from cadenza.roots.wiring.application import guarded_channels
 from cadenza.roots.wiring.http_dispatch import http_dispatcher
 from cadenza.roots.wiring.secrets import open_secrets
 
@@ -91,7 +91,7 @@ class ProcessMonitoring:
         return AlertDelivery(
             store=self._store,
             sender=sender,
-            channels=route_channels(settings, stored, dispatcher=http, clock=self._clock),
+            channels=guarded_channels(settings, stored, dispatcher=http, clock=self._clock),
             clock=self._clock,
             log=self._log,
             telemetry=self.events,
