@@ -194,6 +194,15 @@ class ConversationStore(Protocol):
 Callback = Callable[[], None]
 
 
+class SocketReservation(NamedTuple):
+    """Whether a socket may be sent the messages of its user."""
+
+    uses_channels: bool
+    """Whether the user ever set channels."""
+    sending_until: datetime | None = None
+    """A channel may be sending the oldest one until then; None if none is."""
+
+
 class DeliveryStore(Protocol):
     """Deliveries, numbered for each user.
 
@@ -204,13 +213,20 @@ class DeliveryStore(Protocol):
     async def deliveries(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
-        """The user's deliveries with numbers after one, in order."""
+        """The user's deliveries with numbers after one, in order, but what a channel accepted."""
         ...
 
     async def undelivered(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
         """Those of them that are not delivered yet."""
+        ...
+
+    async def reserve_for_socket(self, user: UserKey, *, now: datetime, until: datetime) -> SocketReservation:
+        """Leave the user's messages to their sockets, unless a channel is sending one of them.
+
+        No channel is sent any for the first half of the time until then at least.
+        """
         ...
 
     async def missed(self, user: UserKey) -> Missed:

@@ -17,6 +17,7 @@ from cadenza.ports.access import (
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
 from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ConditionStore
 from cadenza.ports.catalog import Catalog, LimitStore
+from cadenza.ports.channels import ChannelStore
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
 from cadenza.ports.planning import AnalysisStore, RuleStore
@@ -45,6 +46,7 @@ class Store:
     conversations: ConversationStore
     deliveries: DeliveryStore
     schedules: ScheduleStore
+    channels: ChannelStore
 
     daily: DailyStore
     daily_statistics: DailyStatisticsStore

@@ -12,6 +12,7 @@ from cadenza.testing.contracts.agents.deliveries import DeliveryContract
 from cadenza.testing.contracts.agents.runtime import AgentRuntimeContract
 from cadenza.testing.contracts.agents.schedule_firing import ScheduleFiringContract
 from cadenza.testing.contracts.agents.schedules import ScheduleContract
+from cadenza.testing.contracts.agents.user_channels import UserChannelContract
 from cadenza.testing.contracts.agents.users_agents import UserAgentContract
 from cadenza.testing.contracts.catalog.definitions import CatalogContract
 from cadenza.testing.contracts.catalog.listing import ListingContract
@@ -103,6 +104,7 @@ class StoreContract(
     UserAgentContract,
     ConversationContract,
     DeliveryContract,
+    UserChannelContract,
     ScheduleFiringContract,
     ScheduleContract,
 ):
