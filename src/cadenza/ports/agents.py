@@ -13,6 +13,7 @@ from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.channels import SocketReservation
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Json]]
 """Calls a tool by its name. A CadenzaError is a refusal, whose message the agent reads."""
@@ -192,15 +193,6 @@ class ConversationStore(Protocol):
 
 
 Callback = Callable[[], None]
-
-
-class SocketReservation(NamedTuple):
-    """Whether a socket may be sent the messages of its user."""
-
-    uses_channels: bool
-    """Whether the user ever set channels."""
-    sending_until: datetime | None = None
-    """A channel may be sending the oldest one until then; None if none is."""
 
 
 class DeliveryStore(Protocol):

@@ -34,6 +34,15 @@ class ChannelSend(NamedTuple):
     """When the claim ends."""
 
 
+class SocketReservation(NamedTuple):
+    """Whether a socket may be sent the messages of its user."""
+
+    uses_channels: bool
+    """Whether the user ever set channels."""
+    sending_until: datetime | None = None
+    """A channel may be sending the oldest one until then; None if none is."""
+
+
 class TakenSends(NamedTuple):
     """How many users were looked at, and what is to be sent."""
 

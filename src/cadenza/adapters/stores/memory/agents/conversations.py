@@ -9,8 +9,9 @@ from cadenza.adapters.stores.memory.tables import MemoryTables, StoredMessage, T
 from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, deliveries_of
 from cadenza.domain.agents.delivery import Delivery, Missed, count_firings
 from cadenza.domain.agents.users import UserKey
-from cadenza.ports.agents import AgentUsage, Callback, SocketReservation
+from cadenza.ports.agents import AgentUsage, Callback
 from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.channels import SocketReservation
 
 
 class MemoryConversations:

@@ -12,7 +12,8 @@ from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, de
 from cadenza.adapters.stores.sql.rows import Read, Row, document
 from cadenza.domain.agents.delivery import Delivery, Missed, read_message, write_message
 from cadenza.domain.agents.users import UserKey
-from cadenza.ports.agents import Callback, SocketReservation
+from cadenza.ports.agents import Callback
+from cadenza.ports.channels import SocketReservation
 
 NO_END = 2**62
 DELIVERY = (
