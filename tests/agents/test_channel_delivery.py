@@ -28,6 +28,7 @@ from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
 from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, ConversationFixture
 from cadenza.testing.contracts.agents.user_channels import user_channels
 from cadenza.testing.contracts.harness import Bench
+from cadenza.testing.fakes import EmittedEvent
 
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
 
