@@ -1,5 +1,6 @@
 """Operations on the channels of users: what they show, refuse, record and send."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -123,14 +124,15 @@ async def test_a_user_cannot_have_a_secret_of_the_tenant_sent_anywhere(app: Appl
 
 async def test_a_test_message_says_whether_it_was_accepted_and_not_too_often(app: ApplicationFixture) -> None:
     await put(app, PHONE)
-    about = {"user_id": "ada", "channel_id": "phone"}
+    about: dict[str, Any] = {"user_id": "ada", "channel_id": "phone"}
     assert await app.ask("test_user_channel", **about) == {"accepted": True, "problem": None}
     assert app.channels.sent == [("phone", "This is a test of the channel phone.")]
     app.channels.problem = "answered 503"
     assert await app.ask("test_user_channel", **about) == {"accepted": False, "problem": "answered 503"}
-    with pytest.raises(TooOften):
-        for _ in range(20):
-            await app.ask("test_user_channel", **about)
+    refused = await asyncio.gather(
+        *(app.ask("test_user_channel", **about) for _ in range(20)), return_exceptions=True
+    )
+    assert any(isinstance(one, TooOften) for one in refused)
     with pytest.raises(NotFound):
         await app.ask("test_user_channel", user_id="ada", channel_id="none")
 

@@ -12,8 +12,8 @@ from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.ports.alerting import SocketReservation
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.channels import SocketReservation
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Json]]
 """Calls a tool by its name. A CadenzaError is a refusal, whose message the agent reads."""

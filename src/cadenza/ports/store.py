@@ -15,9 +15,8 @@ from cadenza.ports.access import (
     TenantStore,
 )
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
-from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ConditionStore
+from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ChannelStore, ConditionStore
 from cadenza.ports.catalog import Catalog, LimitStore
-from cadenza.ports.channels import ChannelStore
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
 from cadenza.ports.planning import AnalysisStore, RuleStore

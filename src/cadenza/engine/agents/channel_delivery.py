@@ -16,8 +16,7 @@ from cadenza.domain.agents.user_channels import UserChannels, notice_of, with_he
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.job_failure import error_text
 from cadenza.engine.async_helpers import Attempts, first_of
-from cadenza.ports.alerting import ChannelSender
-from cadenza.ports.channels import ChannelSend, ChannelStore, DueUser
+from cadenza.ports.alerting import ChannelSend, ChannelSender, ChannelStore, DueUser
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
 from cadenza.ports.telemetry import CHANNEL_MESSAGE, Logger, Telemetry

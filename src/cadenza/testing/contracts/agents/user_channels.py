@@ -15,7 +15,7 @@ from cadenza.domain.agents.user_channels import ChannelHealth, UserChannel, User
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.errors import NotFound
-from cadenza.ports.channels import ChannelSend, DueUser, TakenSends
+from cadenza.ports.alerting import ChannelSend, DueUser, TakenSends
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.agents.conversation_fixtures import (

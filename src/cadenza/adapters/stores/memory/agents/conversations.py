@@ -10,8 +10,8 @@ from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, d
 from cadenza.domain.agents.delivery import Delivery, Missed, count_firings
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.agents import AgentUsage, Callback
+from cadenza.ports.alerting import SocketReservation
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.channels import SocketReservation
 
 
 class MemoryConversations:

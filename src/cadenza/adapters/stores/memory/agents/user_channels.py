@@ -7,7 +7,7 @@ from cadenza.adapters.stores.memory.tables import MemoryTables, StoredChannels
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.user_channels import NO_CHANNELS, UserChannels
 from cadenza.domain.agents.users import UserKey
-from cadenza.ports.channels import ChannelRule, ChannelsChange, ChannelSend, DueUser, TakenSends
+from cadenza.ports.alerting import ChannelRule, ChannelsChange, ChannelSend, DueUser, TakenSends
 
 
 class MemoryChannels:

@@ -13,7 +13,7 @@ from cadenza.adapters.stores.sql.rows import Read, Row, document
 from cadenza.domain.agents.delivery import Delivery, Missed, read_message, write_message
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.agents import Callback
-from cadenza.ports.channels import SocketReservation
+from cadenza.ports.alerting import SocketReservation
 
 NO_END = 2**62
 DELIVERY = (

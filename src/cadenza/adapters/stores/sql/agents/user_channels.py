@@ -22,7 +22,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.json_values import Json
 from cadenza.domain.validation import iso
-from cadenza.ports.channels import ChannelRule, ChannelsChange, ChannelSend, DueUser, TakenSends
+from cadenza.ports.alerting import ChannelRule, ChannelsChange, ChannelSend, DueUser, TakenSends
 
 GET = """
 SELECT c.definition FROM users u LEFT JOIN user_channels c ON c.tenant_id = u.tenant_id AND c.user_id = u.id
@@ -188,6 +188,6 @@ def _read_channel(tenant_id: str, one: Mapping[str, Json]) -> UserChannel:
     return UserChannel(
         id=str(one["id"]),
         tenant_id=tenant_id,
-        channel=Channel(ChannelType(one["type"]), str(one["url"])),
+        channel=Channel(ChannelType(str(one["type"])), str(one["url"])),
         enabled=bool(one["enabled"]),
     )
