@@ -261,3 +261,9 @@ def test_ids_of_conditions_do_not_collide_across_tenants_and_kinds() -> None:
     alert = slo_alert({**facts, "value": 1, "threshold": 0.8, "window_minutes": 15}, NOW)
     assert condition_key(alert).tenant_id == "default"
     assert alert.state is AlertState.BEGUN
+
+
+def test_an_address_is_not_shown_longer_than_one_may_be() -> None:
+    long = Channel(ChannelType.WEBHOOK, "https://example.com" + "/a" * 1_000)
+    assert long.shown_url == f"https://{HIDDEN}"
+    assert same_address(long, long.shown_url) == long.url

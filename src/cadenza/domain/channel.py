@@ -58,14 +58,16 @@ class Channel:
     def shown_url(self) -> str:
         """The address without anything that could be secret: its scheme, its host and its references.
 
-        Of an address of Apprise the host may be a token, so it is not shown either.
+        Of an address of Apprise the host may be a token, so it is not shown either. What would be longer
+        than an address may be is not shown in parts.
         """
         references = [found.span() for found in REFERENCE.finditer(self.url)]
         shown, end = [], 0
         for begin, stop in [*references, (len(self.url), len(self.url))]:
             shown += [self._hidden(self.url[end:begin], first=end == 0), self.url[begin:stop]]
             end = stop
-        return "".join(shown)
+        text, scheme = "".join(shown), SCHEME.match(self.url)
+        return text if len(text) <= LONGEST_ADDRESS else f"{scheme[0] if scheme else ''}{HIDDEN}"
 
     def _hidden(self, literal: str, *, first: bool) -> str:
         scheme = SCHEME.match(literal) if first else None
