@@ -1,15 +1,14 @@
 """Messages that no socket took go to a channel, once, in order, and whatever dies meanwhile."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from datetime import time, timedelta
 from pathlib import Path
 
 import pytest
-from tests.agents.delivery_fixtures import Socket, texts
+from tests.agents.channel_fixtures import HOUR, MINUTE, SECOND, ChannelFixture
+from tests.agents.delivery_fixtures import texts
 
-from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
@@ -20,109 +19,23 @@ from cadenza.domain.agents.user_channels import UserChannels
 from cadenza.domain.agents.users import User
 from cadenza.domain.channel import Notice, Recipient
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.agents.channel_delivery import AT_ONCE, ChannelDelivery
-from cadenza.engine.agents.delivery import DeliveryStreams
-from cadenza.ports.store import Store
+from cadenza.engine.agents.channel_delivery import AT_ONCE
 from cadenza.ports.telemetry import CHANNEL_MESSAGE
-from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
-from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, ConversationFixture
+from cadenza.testing import FakeIds
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA
 from cadenza.testing.contracts.agents.user_channels import user_channels
-from cadenza.testing.contracts.harness import Bench
 from cadenza.testing.fakes import EmittedEvent
-
-SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
-
-
-class Phone:
-    """Channels that accept messages, or have a reason not to; `before` and `after` happen while they do."""
-
-    def __init__(self) -> None:
-        self.problems: dict[str, str] = {}
-        self.tried: list[tuple[str, str]] = []
-        self.accepted: list[tuple[str, str]] = []
-        self.ids: list[str] = []
-        self.before: Callable[[], object] = lambda: None
-        self.after: Callable[[], object] = lambda: None
-        self.free = asyncio.Event()
-        self.free.set()
-
-    async def send(self, notice: Notice, to: Recipient, attempt: int) -> str | None:
-        del attempt
-        self.before()
-        await self.free.wait()
-        self.tried.append((to.id, notice.text))
-        problem = self.problems.get(to.id)
-        if problem is None:
-            self.accepted.append((to.id, notice.text))
-            self.ids.append(notice.webhook_id)
-        self.after()
-        await asyncio.sleep(0)
-        return problem
-
-
-class DeliveryFixture:
-    """A user with channels, and processes that serve them."""
-
-    def __init__(self, store: Store | None = None) -> None:
-        self.store = store or MemoryStore(FakeIds())
-        self.clock = FakeClock(manual=True)
-        bench = Bench(self.store)
-        bench.clock = self.clock
-        self.talk = ConversationFixture(bench)
-        self.phone, self.log, self.telemetry = Phone(), FakeLog(), FakeTelemetry()
-
-    async def set_channels(self, channels: UserChannels) -> None:
-        await self.talk.add_users_and_agents()
-        now = self.clock.now()
-        await self.store.channels.amend_channels(ANNA, lambda _: channels, now=now, due_at=now)
-
-    def process(self) -> ChannelDelivery:
-        return ChannelDelivery(
-            store=self.store.channels,
-            sender=self.phone,
-            clock=self.clock,
-            ids=FakeIds(),
-            log=self.log,
-            telemetry=self.telemetry,
-        )
-
-    @asynccontextmanager
-    async def running(self, *more: ChannelDelivery) -> AsyncIterator["asyncio.Task[None]"]:
-        tasks = [asyncio.create_task(one.run()) for one in (self.process(), *more)]
-        await self.clock.advance(0)
-        yield tasks[0]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def say(self, *words: str) -> None:
-        for text in words:
-            await self.talk.say(text, firing=f"run-{text}")
-
-    async def pass_time(self, span_ms: int, step_ms: int = 5 * SECOND) -> None:
-        for _ in range(0, span_ms, step_ms):
-            await self.clock.advance(step_ms)
-
-    @asynccontextmanager
-    async def socket(self) -> AsyncIterator[Socket]:
-        streams = DeliveryStreams(store=self.store.deliveries, clock=self.clock, log=self.log)
-        async with streams.open(ANNA) as stream:
-            yield Socket(stream)
-
-    @property
-    def accepted(self) -> list[str]:
-        return [text for _, text in self.phone.accepted]
 
 
 @pytest.fixture
-async def fixture() -> DeliveryFixture:
-    fixture = DeliveryFixture()
+async def fixture() -> ChannelFixture:
+    fixture = ChannelFixture()
     await fixture.set_channels(user_channels("phone", "mail"))
     return fixture
 
 
 async def test_what_no_socket_takes_reaches_the_user_in_order_and_is_not_missed(
-    fixture: DeliveryFixture,
+    fixture: ChannelFixture,
 ) -> None:
     async with fixture.running():
         await fixture.say("one", "two", "three")
@@ -136,7 +49,7 @@ async def test_what_no_socket_takes_reaches_the_user_in_order_and_is_not_missed(
     assert fixture.telemetry.events.count(event) == 3
 
 
-async def test_what_a_socket_acknowledged_is_not_sent(fixture: DeliveryFixture) -> None:
+async def test_what_a_socket_acknowledged_is_not_sent(fixture: ChannelFixture) -> None:
     async with fixture.running(), fixture.socket() as socket:
         await fixture.say("hello")
         socket.stream.update(1)
@@ -146,7 +59,7 @@ async def test_what_a_socket_acknowledged_is_not_sent(fixture: DeliveryFixture) 
     assert fixture.accepted == []
 
 
-async def test_a_socket_that_does_not_acknowledge_does_not_keep_the_message(fixture: DeliveryFixture) -> None:
+async def test_a_socket_that_does_not_acknowledge_does_not_keep_the_message(fixture: ChannelFixture) -> None:
     async with fixture.running(), fixture.socket() as socket:
         await fixture.say("hello")
         socket.stream.update(1)
@@ -156,7 +69,7 @@ async def test_a_socket_that_does_not_acknowledge_does_not_keep_the_message(fixt
 
 
 async def test_a_channel_that_is_down_for_an_hour_gets_nothing_twice_and_the_next_takes_over(
-    fixture: DeliveryFixture,
+    fixture: ChannelFixture,
 ) -> None:
     fixture.phone.problems["phone"] = "answered 503"
     async with fixture.running():
@@ -178,7 +91,7 @@ async def test_a_channel_that_is_down_for_an_hour_gets_nothing_twice_and_the_nex
 
 @pytest.mark.parametrize("jump_ms", [HOUR, -HOUR], ids=["forth", "back"])
 async def test_all_channels_are_down_for_an_hour_on_a_clock_that_jumps(
-    fixture: DeliveryFixture, jump_ms: int
+    fixture: ChannelFixture, jump_ms: int
 ) -> None:
     fixture.phone.problems |= {"phone": "answered 503", "mail": "no answer"}
     async with fixture.running():
@@ -193,7 +106,7 @@ async def test_all_channels_are_down_for_an_hour_on_a_clock_that_jumps(
     assert len(fixture.phone.tried) < 60
 
 
-async def test_quiet_hours_keep_the_message_until_the_morning_of_the_user(fixture: DeliveryFixture) -> None:
+async def test_quiet_hours_keep_the_message_until_the_morning_of_the_user(fixture: ChannelFixture) -> None:
     await fixture.store.users.put_user(User(tenant_id="north", id="anna", timezone="Asia/Tokyo"))
     await fixture.set_channels(user_channels("phone", quiet=QuietHours(time(8), time(11, 30))))
     await fixture.store.users.put_user(User(tenant_id="north", id="anna", timezone="Asia/Tokyo"))
@@ -205,7 +118,7 @@ async def test_quiet_hours_keep_the_message_until_the_morning_of_the_user(fixtur
     assert fixture.accepted == ["hello"]
 
 
-async def test_of_many_processes_one_sends_each_message(fixture: DeliveryFixture) -> None:
+async def test_of_many_processes_one_sends_each_message(fixture: ChannelFixture) -> None:
     async with fixture.running(*(fixture.process() for _ in range(3))):
         await fixture.say("one", "two", "three")
         await fixture.pass_time(MINUTE)
@@ -213,7 +126,7 @@ async def test_of_many_processes_one_sends_each_message(fixture: DeliveryFixture
 
 
 async def test_a_socket_that_connects_while_a_channel_is_sending_waits_and_does_not_show_it_too(
-    fixture: DeliveryFixture,
+    fixture: ChannelFixture,
 ) -> None:
     fixture.phone.free.clear()
     async with fixture.running():
@@ -233,7 +146,7 @@ async def test_a_socket_that_connects_while_a_channel_is_sending_waits_and_does_
 
 
 async def test_a_socket_that_connects_while_a_channel_refuses_is_sent_the_message(
-    fixture: DeliveryFixture,
+    fixture: ChannelFixture,
 ) -> None:
     fixture.phone.problems["phone"] = "answered 503"
     fixture.phone.free.clear()
@@ -253,7 +166,7 @@ async def test_a_socket_that_connects_while_a_channel_refuses_is_sent_the_messag
 
 
 async def test_a_socket_that_has_just_been_sent_a_message_has_time_to_acknowledge_it(
-    fixture: DeliveryFixture,
+    fixture: ChannelFixture,
 ) -> None:
     await fixture.say("late")
     await fixture.clock.advance(HOUR)
@@ -268,7 +181,7 @@ async def test_a_socket_that_has_just_been_sent_a_message_has_time_to_acknowledg
 
 
 async def test_a_bug_in_one_channel_is_a_refusal_and_stops_nobody_elses_messages(
-    fixture: DeliveryFixture,
+    fixture: ChannelFixture,
 ) -> None:
     def fail() -> None:
         raise ZeroDivisionError("https://secret.example")
@@ -284,7 +197,7 @@ async def test_a_bug_in_one_channel_is_a_refusal_and_stops_nobody_elses_messages
     assert "secret.example" not in repr(fixture.log.lines)
 
 
-async def test_no_more_is_sent_at_once_than_a_process_may(fixture: DeliveryFixture) -> None:
+async def test_no_more_is_sent_at_once_than_a_process_may(fixture: ChannelFixture) -> None:
     fixture.phone.free.clear()
     for number in range(AT_ONCE + 5):
         user = User(tenant_id="north", id=f"user-{number:02}")
@@ -304,7 +217,7 @@ async def test_no_more_is_sent_at_once_than_a_process_may(fixture: DeliveryFixtu
     assert len(fixture.accepted) == AT_ONCE + 5
 
 
-async def test_who_is_asked_to_stop_lets_what_is_being_sent_end(fixture: DeliveryFixture) -> None:
+async def test_who_is_asked_to_stop_lets_what_is_being_sent_end(fixture: ChannelFixture) -> None:
     fixture.phone.free.clear()
     process = fixture.process()
     task = asyncio.create_task(process.run())
@@ -320,7 +233,7 @@ async def test_who_is_asked_to_stop_lets_what_is_being_sent_end(fixture: Deliver
     assert [one.seq for one in await fixture.talk.undelivered()] == [2]
 
 
-async def test_a_frozen_process_whose_claim_has_nearly_ended_does_not_send(fixture: DeliveryFixture) -> None:
+async def test_a_frozen_process_whose_claim_has_nearly_ended_does_not_send(fixture: ChannelFixture) -> None:
     take = fixture.store.channels.take_sends
 
     async def slowly(*given: object, **asked: object) -> object:
@@ -336,7 +249,7 @@ async def test_a_frozen_process_whose_claim_has_nearly_ended_does_not_send(fixtu
     assert fixture.phone.tried == []
 
 
-async def test_what_was_accepted_is_recorded_when_the_store_is_back(fixture: DeliveryFixture) -> None:
+async def test_what_was_accepted_is_recorded_when_the_store_is_back(fixture: ChannelFixture) -> None:
     settle, away = fixture.store.channels.settle_send, 3
 
     async def unavailable(*given: object, **asked: object) -> None:
@@ -354,16 +267,16 @@ async def test_what_was_accepted_is_recorded_when_the_store_is_back(fixture: Del
 
 
 @pytest.fixture
-async def on_a_file(tmp_path: Path) -> AsyncIterator[DeliveryFixture]:
+async def on_a_file(tmp_path: Path) -> AsyncIterator[ChannelFixture]:
     await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
     store = SqliteStore(SqliteFile(tmp_path / "cadenza.db"), FakeIds())
-    fixture = DeliveryFixture(store)
+    fixture = ChannelFixture(store)
     await fixture.set_channels(user_channels("phone", "mail"))
     yield fixture
     await store.close()
 
 
-async def dies(fixture: DeliveryFixture, *, after: bool) -> None:
+async def dies(fixture: ChannelFixture, *, after: bool) -> None:
     """A process is killed before its message leaves, or after it was accepted and before that is recorded."""
     reached = asyncio.Event()
     never = asyncio.get_running_loop().create_future()
@@ -386,7 +299,7 @@ async def dies(fixture: DeliveryFixture, *, after: bool) -> None:
     fixture.phone.send = send  # type: ignore[method-assign]
 
 
-async def survive(fixture: DeliveryFixture) -> None:
+async def survive(fixture: ChannelFixture) -> None:
     """Another process is there while the claim of the dead one ends."""
     async with fixture.running():
         for _ in range(30):
@@ -395,7 +308,7 @@ async def survive(fixture: DeliveryFixture) -> None:
 
 
 async def test_a_process_that_dies_between_claim_and_send_costs_the_message_a_minute_and_no_more(
-    on_a_file: DeliveryFixture,
+    on_a_file: ChannelFixture,
 ) -> None:
     await on_a_file.say("one", "two")
     await dies(on_a_file, after=False)
@@ -405,7 +318,7 @@ async def test_a_process_that_dies_between_claim_and_send_costs_the_message_a_mi
 
 
 async def test_a_process_that_dies_before_it_recorded_what_was_accepted_sends_it_again_under_the_same_id(
-    on_a_file: DeliveryFixture,
+    on_a_file: ChannelFixture,
 ) -> None:
     await on_a_file.say("one", "two")
     await dies(on_a_file, after=True)
@@ -415,7 +328,7 @@ async def test_a_process_that_dies_before_it_recorded_what_was_accepted_sends_it
     assert (await on_a_file.store.deliveries.missed(ANNA)).firings == 0
 
 
-async def test_words_without_channels_stay_for_a_socket(fixture: DeliveryFixture) -> None:
+async def test_words_without_channels_stay_for_a_socket(fixture: ChannelFixture) -> None:
     await fixture.set_channels(UserChannels())
     async with fixture.running():
         await fixture.say("one")
