@@ -34,7 +34,7 @@ export function ChannelRows({ label, value, onValue, wiring }: InputProps): JSX.
           <input class="address" aria-label={`Channel ${index + 1}, address`} aria-invalid={wiring["aria-invalid"]} placeholder="ntfy://…" autocomplete="off" spellcheck={false} value={row.url} onInput={(event) => set(index, { url: event.currentTarget.value })} />
           <div class="row">
             {index > 0 && (
-              <button class="button plain" type="button" aria-label={`Prefer ${row.id}`} onClick={() => raise(index)}>
+              <button class="button plain" type="button" aria-label={`Move up ${row.id}`} onClick={() => raise(index)}>
                 Move up
               </button>
             )}
@@ -45,7 +45,7 @@ export function ChannelRows({ label, value, onValue, wiring }: InputProps): JSX.
         </div>
       ))}
       <div>
-        <button class="button" type="button" id={wiring.id} aria-describedby={wiring["aria-describedby"]} onClick={add}>
+        <button class="button" type="button" id={wiring.id} aria-label="Add a channel" aria-describedby={wiring["aria-describedby"]} onClick={add}>
           Add a channel
         </button>
       </div>
