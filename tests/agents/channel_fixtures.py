@@ -40,7 +40,7 @@ class Phone:
         problem = self.problems.get(to.id)
         if problem is None:
             self.accepted.append((to.id, notice.text))
-            self.ids.append(notice.webhook_id)
+            self.ids.append(notice.idempotency_key)
         self.after()
         await asyncio.sleep(0)
         return problem

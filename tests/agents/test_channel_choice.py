@@ -222,7 +222,7 @@ def test_ids_are_unique_and_there_are_not_too_many() -> None:
 
 def test_what_a_channel_is_sent_says_who_it_is_from_and_is_no_markup() -> None:
     notice = notice_of(a_message()._replace(message=Subtitle("a < b")))
-    assert (notice.title, notice.webhook_id) == ("tutor", "message-run-1.1")
+    assert (notice.title, notice.idempotency_key) == ("tutor", "message-run-1.1")
     assert notice.as_slack() == {"text": "a &lt; b"}
     assert notice.as_event() == {
         "type": "cadenza.message",

@@ -93,7 +93,7 @@ class Notice(Protocol):
     """A message for a channel, whatever it is about."""
 
     @property
-    def webhook_id(self) -> str:
+    def idempotency_key(self) -> str:
         """The same for every attempt, so that a receiver can tell that it has it."""
         ...
 

@@ -112,4 +112,4 @@ class NoChannels:
 
     async def send(self, notice: Notice, to: Recipient, attempt: int) -> str | None:
         """Nothing comes here."""
-        raise AssertionError(f"{notice.webhook_id} has no route {to.id}, not at attempt {attempt}")
+        raise AssertionError(f"{notice.idempotency_key} has no route {to.id}, not at attempt {attempt}")

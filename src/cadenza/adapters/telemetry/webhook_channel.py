@@ -58,7 +58,7 @@ class WebhookSender:
         return None if outcome.status is RunStatus.SUCCESS else outcome.error or outcome.status.value
 
     def _claim(self, notice: Notice, attempt: int) -> Claim:
-        name, now = notice.webhook_id, self._clock.now()
+        name, now = notice.idempotency_key, self._clock.now()
         target = HttpTarget(
             self._target.url,
             self._target.method,

@@ -90,7 +90,7 @@ class UserNotice:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def webhook_id(self) -> str:
+    def idempotency_key(self) -> str:
         """The same for every attempt, on every channel."""
         return f"message-{self.message_id}"
 

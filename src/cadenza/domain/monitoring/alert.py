@@ -51,7 +51,7 @@ class Alert:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def webhook_id(self) -> str:
+    def idempotency_key(self) -> str:
         """The same for every attempt to send it."""
         return f"alert-{sha256(self.key.encode()).hexdigest()[:32]}"
 
