@@ -259,7 +259,7 @@ async def test_what_was_accepted_is_recorded_when_the_store_is_back(fixture: Cha
             raise Unavailable("away")
         await settle(*given, **asked)  # type: ignore[arg-type]
 
-    fixture.store.channels.settle_send = unavailable  # type: ignore[method-assign,assignment]
+    fixture.store.channels.settle_send = unavailable  # type: ignore[method-assign]
     async with fixture.running():
         await fixture.say("one")
         await fixture.pass_time(3 * MINUTE, SECOND)

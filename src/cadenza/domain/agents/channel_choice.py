@@ -74,8 +74,8 @@ def health_after_refusal(before: ChannelHealth | None, problem: str, now: dateti
 def retry_delay(failures: int) -> timedelta:
     """How long a channel is left alone after so many refusals in a row: it grows, up to an hour."""
     if failures < TRIES:
-        return FIRST_RETRY * 3 ** (failures - 1)
-    return min(FIRST_REST * 2 ** min(failures - TRIES, 10), LONGEST_REST)
+        return FIRST_RETRY * int(3 ** (failures - 1))
+    return min(FIRST_REST * int(2 ** min(failures - TRIES, 10)), LONGEST_REST)
 
 
 def _rests(situation: ChannelSituation, channel: UserChannel) -> bool:
