@@ -15,6 +15,8 @@ KEEP_CONVERSATIONS = timedelta(days=90)
 KEEP_VERDICTS = timedelta(days=400)
 KEEP_AUDIT = timedelta(days=400)
 KEEP_DELIVERED = timedelta(days=7)
+KEEP_AGENT_TURNS = timedelta(days=1)
+"""Longer than any retry of a firing waits; until then a late answer is told so."""
 SLO_STATES_RETENTION = timedelta(days=1)
 KEEP_ALERTS = timedelta(days=90)
 """Longer than a month, for which a quota alert is raised once at each level."""
@@ -63,6 +65,7 @@ class RetentionLoop:
         if self._retention.max_age is not None:
             await self._store.analyses.forget_analyses(now - self._retention.max_age)
         await self._delete_old_deliveries(now)
+        await self._store.agent_turns.forget_turns(now - KEEP_AGENT_TURNS)
         if self._conversations is not None:
             await self._store.conversations.forget_messages(now - self._conversations)
         if self._verdicts is not None:

@@ -19,6 +19,7 @@ from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ChannelSt
 from cadenza.ports.catalog import Catalog, LimitStore
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
+from cadenza.ports.own_agents.turns import AgentTurnStore
 from cadenza.ports.planning import AnalysisStore, RuleStore
 from cadenza.ports.scheduling import EndpointStore, FunctionStore, RunStore
 
@@ -44,6 +45,7 @@ class Store:
     agents: AgentStore
     conversations: ConversationStore
     deliveries: DeliveryStore
+    agent_turns: AgentTurnStore
     schedules: ScheduleStore
     channels: ChannelStore
 

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable
+from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.agents.users import AgentKey, UserKey
 from cadenza.ports.agents import Callback
+
+Topic = TypeVar("Topic")
 
 
 class EventWakeup:
@@ -51,36 +54,54 @@ class Wakeups:
             wakeup.notify(named)
 
 
-class UserWakeups:
-    """Callbacks for new deliveries, by user."""
+class TopicWakeups(Generic[Topic]):
+    """Callbacks by what they are about."""
 
     def __init__(self) -> None:
-        self._callbacks: dict[UserKey, list[Callback]] = {}
+        self._callbacks: dict[Topic, list[Callback]] = {}
 
-    def listen(self, user: UserKey, callback: Callback) -> Callback:
-        """Call it for a user from now on; returns a function that ends this."""
-        self._callbacks.setdefault(user, []).append(callback)
+    def listen(self, topic: Topic, callback: Callback) -> Callback:
+        """Call it for a topic from now on; returns a function that ends this."""
+        self._callbacks.setdefault(topic, []).append(callback)
 
         def stop() -> None:
-            callbacks = self._callbacks.get(user, [])
+            callbacks = self._callbacks.get(topic, [])
             if callback in callbacks:
                 callbacks.remove(callback)
             if not callbacks:
-                self._callbacks.pop(user, None)
+                self._callbacks.pop(topic, None)
 
         return stop
 
     @property
-    def users(self) -> list[UserKey]:
-        """Those who are listened for."""
+    def topics(self) -> list[Topic]:
+        """What is listened for."""
         return list(self._callbacks)
 
-    def notify(self, users: Iterable[UserKey]) -> None:
-        """Call the callbacks of these users."""
-        for user in users:
-            for callback in list(self._callbacks.get(user, ())):
+    def notify(self, topics: Iterable[Topic]) -> None:
+        """Call the callbacks of these topics."""
+        for topic in topics:
+            for callback in list(self._callbacks.get(topic, ())):
                 callback()
 
     def notify_all(self) -> None:
         """Call all callbacks, because notifications may have been lost."""
-        self.notify(self.users)
+        self.notify(self.topics)
+
+
+class UserWakeups(TopicWakeups[UserKey]):
+    """Callbacks for new deliveries, by user."""
+
+    @property
+    def users(self) -> list[UserKey]:
+        """Those who are listened for."""
+        return self.topics
+
+
+TurnWakeups = TopicWakeups[str]
+"""Callbacks for changed turns by their ids, and for turns that can be taken by `agent_topic`."""
+
+
+def agent_topic(agent: AgentKey) -> str:
+    """The topic of an agent's turns that can be taken; no turn has such an id."""
+    return f"{agent.tenant_id}\n{agent.id}"

@@ -1,11 +1,13 @@
 """Users, and the agents they have conversations with."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.target import MOST_CAPTURED_BYTES, HttpTarget
 from cadenza.domain.validation import check_text, convert_to_utc, quoted
 
 LONGEST_NAME = 200
@@ -49,6 +51,17 @@ class User:
         return UserKey(self.tenant_id, self.id)
 
 
+class Runtime(StrEnum):
+    """Who answers as an agent."""
+
+    MODEL = "model"
+    """Cadenza itself, with a model or offline."""
+    HTTP = "http"
+    """A service that each turn is sent to."""
+    PULL = "pull"
+    """Processes that take turns."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """An agent; one without a model uses the default model, or else the offline agent."""
@@ -58,6 +71,9 @@ class Agent:
     tenant_id: str = "default"
     instructions: str = ""
     model: str | None = None
+    runtime: Runtime = Runtime.MODEL
+    target: HttpTarget | None = None
+    """Where the turns of an HTTP agent are sent, with headers and signing keys; of others None."""
     created_at: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -65,12 +81,33 @@ class Agent:
         check_text("instructions", self.instructions, longest=LONGEST_INSTRUCTIONS)
         if self.model is not None:
             one_line("model", self.model)
+        self._check_runtime()
         convert_to_utc(self, "created_at")
 
     @property
     def key(self) -> AgentKey:
         """Its identity."""
         return AgentKey(self.tenant_id, self.id)
+
+    def _check_runtime(self) -> None:
+        if self.runtime is not Runtime.MODEL and self.model is not None:
+            raise InvalidRequest("An agent of your own has no model here: leave it out.", "model")
+        if self.runtime is Runtime.HTTP and self.target is None:
+            raise InvalidRequest("An HTTP agent needs a target with the url of its turns.", "target")
+        if self.runtime is not Runtime.HTTP and self.target is not None:
+            raise InvalidRequest("Only an HTTP agent has a target: leave it out.", "target")
+
+
+def agent_target(url: str, headers: Mapping[str, str], signing: Sequence[str]) -> HttpTarget:
+    """Where the turns of an HTTP agent are sent; it answers with 200, or later after a 202."""
+    return HttpTarget(
+        url,
+        "POST",
+        headers,
+        success_statuses=("200", "202"),
+        capture_bytes=MOST_CAPTURED_BYTES,
+        signing=tuple(signing),
+    )
 
 
 def refused_model(model: str | None, allowed: Collection[str]) -> str | None:

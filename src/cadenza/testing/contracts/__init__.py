@@ -7,6 +7,7 @@ from cadenza.testing.contracts.access.quota import QuotaContract
 from cadenza.testing.contracts.access.secrets import SecretContract
 from cadenza.testing.contracts.access.sessions import SessionContract
 from cadenza.testing.contracts.access.tenants import TenantContract
+from cadenza.testing.contracts.agents.agent_turns import AgentTurnContract
 from cadenza.testing.contracts.agents.conversations import ConversationContract
 from cadenza.testing.contracts.agents.deliveries import DeliveryContract
 from cadenza.testing.contracts.agents.runtime import AgentRuntimeContract
@@ -103,6 +104,7 @@ class StoreContract(
     DailyStatisticsContract,
     UserAgentContract,
     ConversationContract,
+    AgentTurnContract,
     DeliveryContract,
     UserChannelContract,
     ScheduleFiringContract,

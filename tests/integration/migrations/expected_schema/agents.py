@@ -38,6 +38,8 @@ agents = Table(
     Column("instructions", Text, nullable=False),
     Column("model", Text),
     Column("created_at", Moment),
+    Column("runtime", Text, nullable=False, server_default=text("'model'")),
+    Column("target", Document),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
 
@@ -123,6 +125,39 @@ user_channels = Table(
         postgresql_where=text("due_at IS NOT NULL"),
     ),
     belongs_to("users", "user_id"),
+)
+
+agent_turns = Table(
+    "agent_turns",
+    metadata,
+    Column("id", Key, nullable=False),
+    Column("tenant_id", Key, nullable=False),
+    Column("user_id", Key, nullable=False),
+    Column("agent_id", Key, nullable=False),
+    Column("payload", Document),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("token", Text),
+    Column("earlier_tokens", Document, nullable=False),
+    Column("lease_until", Moment),
+    Column("attempts", Integer, nullable=False),
+    Column("calls", Document, nullable=False),
+    Column("answer", Document),
+    Column("refused_answers", Integer, nullable=False),
+    PrimaryKeyConstraint("id"),
+    Index(
+        "agent_turns_open",
+        "tenant_id",
+        "agent_id",
+        "created_at",
+        sqlite_where=text("state <> 'answered'"),
+        postgresql_where=text("state <> 'answered'"),
+    ),
+    Index("agent_turns_of_users", "tenant_id", "user_id"),
+    Index("agent_turns_by_age", "expires_at"),
+    belongs_to("users", "user_id"),
+    belongs_to("agents", "agent_id"),
 )
 
 agent_usage = Table(

@@ -9,6 +9,7 @@ from cadenza.adapters.stores.memory.access.keys_tenants import (
     MemoryTenants,
 )
 from cadenza.adapters.stores.memory.access.limits import MemoryLimits
+from cadenza.adapters.stores.memory.agents.agent_turns import MemoryAgentTurns
 from cadenza.adapters.stores.memory.agents.conversations import MemoryConversations, MemoryDeliveries
 from cadenza.adapters.stores.memory.agents.user_channels import MemoryChannels
 from cadenza.adapters.stores.memory.agents.users_agents import MemoryAgents, MemorySchedules, MemoryUsers
@@ -46,6 +47,7 @@ class MemoryStore(Store):
             agents=MemoryAgents(tables),
             conversations=MemoryConversations(tables),
             deliveries=MemoryDeliveries(tables),
+            agent_turns=MemoryAgentTurns(tables),
             schedules=MemorySchedules(tables),
             channels=MemoryChannels(tables),
             daily=MemoryDaily(tables),

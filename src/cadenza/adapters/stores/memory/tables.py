@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from cadenza.adapters.stores.common import not_found, owners_of_prompts, wakes, with_job_active
 from cadenza.adapters.stores.memory.scheduling.due_index import DueByShare, DueIndex
-from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
+from cadenza.adapters.stores.wakeup import TurnWakeups, UserWakeups, Wakeups
 from cadenza.domain.access.audit import AuditRecord
 from cadenza.domain.access.run_limit import RunLimit, StartedRuns, limit_keys
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
+from cadenza.domain.agents.agent_turn import AgentTurn
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.user_channels import UserChannels
@@ -91,6 +92,7 @@ class MemoryTables:
     lock: RLock = field(default_factory=RLock)
     wakeups: Wakeups = field(default_factory=Wakeups)
     user_wakeups: UserWakeups = field(default_factory=UserWakeups)
+    turn_wakeups: TurnWakeups = field(default_factory=TurnWakeups)
 
     endpoints: dict[EndpointKey, Endpoint] = field(default_factory=dict)
     ranks: dict[EndpointKey, int] = field(default_factory=dict)
@@ -133,6 +135,7 @@ class MemoryTables:
     sent_seqs: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
     expired_messages: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
     user_channels: dict[UserKey, StoredChannels] = field(default_factory=dict)
+    agent_turns: dict[str, AgentTurn] = field(default_factory=dict)
     agent_spent: dict[tuple[UserKey, date], AgentUsage] = field(default_factory=dict)
 
     daily_users: dict[UserKey, DailyUser] = field(default_factory=dict)

@@ -8,9 +8,10 @@ import asyncpg
 
 from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.sql.agents.agent_turns import notified_turn
 from cadenza.adapters.stores.sql.agents.turns import notified_user
 from cadenza.adapters.stores.sql.database import CHANNEL, KEYS, NOTIFY, tenant_with_due
-from cadenza.adapters.stores.wakeup import EventWakeup, UserWakeups, Wakeups
+from cadenza.adapters.stores.wakeup import EventWakeup, TurnWakeups, UserWakeups, Wakeups
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.agents import Callback
@@ -27,6 +28,7 @@ class WakeupsByNotification:
     def __init__(self) -> None:
         self._wakeups = Wakeups()
         self._user_wakeups = UserWakeups()
+        self._turn_wakeups = TurnWakeups()
         self.hears = False
         """Whether notifications were seen to arrive on the connection that listens now."""
         self.key_removals = 0
@@ -43,6 +45,11 @@ class WakeupsByNotification:
         self.start()
         return self._user_wakeups.listen(user, callback)
 
+    def on_turn_change(self, topic: str, callback: Callback) -> Callback:
+        """Call back when something is notified about a turn or the turns of an agent."""
+        self.start()
+        return self._turn_wakeups.listen(topic, callback)
+
     def start(self) -> None:
         """Listen from now on; safe to call again."""
 
@@ -54,6 +61,7 @@ class WakeupsByNotification:
         self.key_removals += 1
         self._wakeups.notify()
         self._user_wakeups.notify_all()
+        self._turn_wakeups.notify_all()
 
     def notified(self, payload: object) -> None:
         """Wake those whom a notification is about."""
@@ -65,6 +73,8 @@ class WakeupsByNotification:
             self._wakeups.notify([tenant_id])
         elif (user := notified_user(payload)) is not None:
             self._user_wakeups.notify([user])
+        elif (topic := notified_turn(payload)) is not None:
+            self._turn_wakeups.notify([topic])
 
 
 class NotificationListener(WakeupsByNotification):

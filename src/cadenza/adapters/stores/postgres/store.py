@@ -33,6 +33,7 @@ class PostgresStore(SqlStore):
             statistics=SqlStatistics(pool),
             keys=CachedKeys(pool, self._listener),
             listen_for_user=self._listener.on_new_delivery,
+            listen_for_turn=self._listener.on_turn_change,
         )
 
     async def close(self) -> None:

@@ -7,6 +7,7 @@ from cadenza.adapters.stores.sql.access.idempotency import SqlRates, SqlReplies
 from cadenza.adapters.stores.sql.access.limits import SqlLimits
 from cadenza.adapters.stores.sql.access.sessions import SqlSessions
 from cadenza.adapters.stores.sql.access.tenants import SqlTenants
+from cadenza.adapters.stores.sql.agents.agent_turns import Listen, SqlAgentTurns
 from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
 from cadenza.adapters.stores.sql.agents.deliveries import SqlDeliveries
 from cadenza.adapters.stores.sql.agents.schedules import SqlSchedules
@@ -48,6 +49,7 @@ class SqlStore(Store):
         statistics: StatisticsStore,
         keys: KeyStore,
         listen_for_user: Callable[[UserKey, Callback], Callback],
+        listen_for_turn: Listen,
     ) -> None:
         self.database = database
         super().__init__(
@@ -62,6 +64,7 @@ class SqlStore(Store):
             agents=SqlAgents(database, tables),
             conversations=SqlConversations(database),
             deliveries=SqlDeliveries(database, listen_for_user),
+            agent_turns=SqlAgentTurns(database, listen_for_turn),
             schedules=SqlSchedules(database, tables),
             channels=SqlChannels(database),
             daily=SqlDaily(database),

@@ -1,6 +1,7 @@
 """The store on one SQLite file."""
 
 from cadenza.adapters.stores.sql.access.keys import SqlKeys
+from cadenza.adapters.stores.sql.agents.agent_turns import notified_turn
 from cadenza.adapters.stores.sql.agents.turns import notified_user
 from cadenza.adapters.stores.sql.database import tenant_with_due
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
@@ -10,7 +11,7 @@ from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.adapters.stores.sqlite.endpoints import SqliteEndpoints
 from cadenza.adapters.stores.sqlite.planner_feed import SqliteAnalyses
 from cadenza.adapters.stores.sqlite.runs import SqliteRuns, SqliteStatistics
-from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
+from cadenza.adapters.stores.wakeup import TurnWakeups, UserWakeups, Wakeups
 from cadenza.ports.ids import Ids
 
 
@@ -20,6 +21,7 @@ class SqliteStore(SqlStore):
     def __init__(self, file: SqliteFile, ids: Ids) -> None:
         self._file = file
         self._wakeups, self._user_wakeups = Wakeups(), UserWakeups()
+        self._turn_wakeups = TurnWakeups()
         database = SqliteDatabase(file, self._notified)
         tables = EndpointTables(database, ids)
         super().__init__(
@@ -33,6 +35,7 @@ class SqliteStore(SqlStore):
             statistics=SqliteStatistics(database, file),
             keys=SqlKeys(database, file.data_version),
             listen_for_user=self._user_wakeups.listen,
+            listen_for_turn=self._turn_wakeups.listen,
         )
 
     async def close(self) -> None:
@@ -44,3 +47,5 @@ class SqliteStore(SqlStore):
             self._wakeups.notify([tenant_id])
         elif (user := notified_user(notification)) is not None:
             self._user_wakeups.notify([user])
+        elif (topic := notified_turn(notification)) is not None:
+            self._turn_wakeups.notify([topic])

@@ -7,7 +7,7 @@ import pytest
 
 from cadenza.domain.access.key import ApiKey
 from cadenza.domain.agents.conversation import ConversationKey
-from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.agents.users import Agent, AgentKey, Runtime, User, UserKey, agent_target
 from cadenza.domain.errors import NotFound
 from cadenza.domain.monitoring.alert import failure_alert
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -41,6 +41,16 @@ FULL_AGENT = Agent(
 )
 
 
+FULL_HTTP_AGENT = replace(
+    FULL_AGENT,
+    id="http",
+    model=None,
+    runtime=Runtime.HTTP,
+    target=agent_target("https://agent.example/turns", {"X-Key": "${secret:key}"}, ["${secret:signing}"]),
+)
+PULL_AGENT = replace(FULL_AGENT, id="pull", model=None, runtime=Runtime.PULL)
+
+
 class UserAgentContract(AgentContract):
     """`put_user`, `user`, `users`, `remove_user` and the same of agents; what turns cost."""
 
@@ -49,6 +59,8 @@ class UserAgentContract(AgentContract):
         assert (
             await store.agents.put_agent(FULL_AGENT) == await store.agents.agent(FULL_AGENT.key) == FULL_AGENT
         )
+        for agent in (FULL_HTTP_AGENT, PULL_AGENT):
+            assert await store.agents.put_agent(agent) == await store.agents.agent(agent.key) == agent
         least = User(id="least", tenant_id="north")
         assert await store.users.put_user(least) == await store.users.user(least.key) == least
 

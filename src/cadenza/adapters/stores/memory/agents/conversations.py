@@ -207,6 +207,8 @@ def forget_conversations(tables: MemoryTables, wanted: Callable[[ConversationKey
     for key in [key for key in {*tables.messages, *tables.turn_leases} if wanted(key)]:
         tables.messages.pop(key, None)
         tables.turn_leases.pop(key, None)
+    for turn in [turn for turn in tables.agent_turns.values() if wanted(turn.conversation)]:
+        del tables.agent_turns[turn.id]
 
 
 def _between(pending: Iterable[Delivery], after: int, upto: int | None) -> Iterable[Delivery]:

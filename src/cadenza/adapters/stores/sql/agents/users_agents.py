@@ -2,22 +2,26 @@
 
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
+
+import orjson
 
 from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.database import KEYS, NOTIFY, Connection, Database
 from cadenza.adapters.stores.sql.given_rows import beginning_with
 from cadenza.adapters.stores.sql.monitoring.conditions import DROP_MESSAGES
-from cadenza.adapters.stores.sql.rows import Read, Row
+from cadenza.adapters.stores.sql.rows import Read, Row, document
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
-from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.agents.users import Agent, AgentKey, Runtime, User, UserKey, agent_target
 from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.domain.monitoring.condition import endpoint_condition
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.access import user_reply_prefix
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 USER = "tenant_id, id, timezone, created_at"
-AGENT = "tenant_id, id, name, instructions, model, created_at"
+AGENT = "tenant_id, id, name, instructions, model, runtime, target, created_at"
 PUT_USER = f"""
 INSERT INTO users ({USER}) VALUES ($1, $2, $3, $4)
 ON CONFLICT (tenant_id, id) DO UPDATE SET timezone = excluded.timezone RETURNING {USER}
@@ -27,8 +31,9 @@ LOCK_USER = f"{GET_USER} FOR NO KEY UPDATE"
 LIST_USERS = f"SELECT {USER} FROM users WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3"
 REMOVE_USER = "DELETE FROM users WHERE tenant_id = $1 AND id = $2 RETURNING id"
 PUT_AGENT = f"""
-INSERT INTO agents ({AGENT}) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id, id) DO UPDATE
-SET name = excluded.name, instructions = excluded.instructions, model = excluded.model RETURNING {AGENT}
+INSERT INTO agents ({AGENT}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, id) DO UPDATE
+SET name = excluded.name, instructions = excluded.instructions, model = excluded.model,
+    runtime = excluded.runtime, target = excluded.target RETURNING {AGENT}
 """
 GET_AGENT = f"SELECT {AGENT} FROM agents WHERE tenant_id = $1 AND id = $2"
 LIST_AGENTS = f"SELECT {AGENT} FROM agents WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3"
@@ -106,8 +111,7 @@ class SqlAgents:
         self._endpoint_tables = tables
 
     async def put_agent(self, agent: Agent) -> Agent:
-        row = (agent.tenant_id, agent.id, agent.name, agent.instructions, agent.model, agent.created_at)
-        (written,) = await self._database.ask(PUT_AGENT, *row)
+        (written,) = await self._database.ask(PUT_AGENT, *_agent_row(agent))
         return _read_agent(written, self._database.read_moment)
 
     async def agent(self, key: AgentKey) -> Agent:
@@ -137,14 +141,27 @@ def _read_user(row: Row, read: Read) -> User:
     return User(tenant_id=tenant_id, id=id_, timezone=timezone, created_at=read(created_at))
 
 
+def _agent_row(agent: Agent) -> tuple[Any, ...]:
+    """The columns `AGENT`."""
+    named = (agent.tenant_id, agent.id, agent.name, agent.instructions, agent.model)
+    target = None if agent.target is None else document(_write_target(agent.target))
+    return (*named, agent.runtime.value, target, agent.created_at)
+
+
+def _write_target(target: HttpTarget) -> dict[str, Any]:
+    return {"url": target.url, "headers": dict(target.headers), "signing": list(target.signing)}
+
+
 def _read_agent(row: Row, read: Read) -> Agent:
-    tenant_id, id_, name, instructions, model, created_at = row
+    tenant_id, id_, name, instructions, model, runtime, target, created_at = row
     return Agent(
         tenant_id=tenant_id,
         id=id_,
         name=name,
         instructions=instructions,
         model=model,
+        runtime=Runtime(runtime),
+        target=None if target is None else agent_target(**orjson.loads(target)),
         created_at=read(created_at),
     )
 

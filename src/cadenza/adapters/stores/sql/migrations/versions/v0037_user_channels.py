@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column, ForeignKeyConstraint, PrimaryKeyConst
 from cadenza.adapters.stores.sql.migrations.columns import Document, keys, moments, texts
 
 revision = "0037"
-down_revision = "0033"
+down_revision = "0036"
 
 USER = ["tenant_id", "user_id"]
 DUE = text("due_at IS NOT NULL")

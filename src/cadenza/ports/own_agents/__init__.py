@@ -1,0 +1,1 @@
+"""The port of turns that agents outside of Cadenza answer."""
