@@ -55,6 +55,7 @@ TABLES = (
     "pending_messages",
     "user_channels",
     "agent_usage",
+    "agent_turns",
     "daily_users",
     "daily_verdicts",
     "daily_tallies",

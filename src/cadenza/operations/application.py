@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cadenza.domain.access.key import OPERATOR, Caller
-from cadenza.domain.errors import NotAllowed, NotFound
+from cadenza.domain.access.key import Caller
+from cadenza.domain.agents.agent_turn import turn_of_token
+from cadenza.domain.errors import NotFound
 from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.engine.next_run_log import ORIGIN
-from cadenza.operations.access.key_tokens import caller_of_token
+from cadenza.operations.access.key_tokens import caller_of_token, caller_of_turn
 from cadenza.operations.arguments import parse_command
 from cadenza.operations.context import Dependencies, RequestContext
 from cadenza.operations.fields import read_cursor, write_cursor
@@ -28,6 +29,8 @@ class Application:
 
     async def authenticate(self, token: str) -> Caller | None:
         """The caller of a token; None if it is not valid."""
+        if turn_of_token(token) is not None:
+            return await caller_of_turn(self.dependencies.store.agent_turns, token)
         return await caller_of_token(self.dependencies.store.keys, token, self.dependencies.clock.now())
 
     async def ask(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> View:
@@ -46,11 +49,7 @@ class Application:
         idempotent: "IdempotentRequest | None" = None,
     ) -> View:
         """Perform an operation: check the scope, then the arguments, then call the handler."""
-        caller.must(operation.scope)
-        if caller.on_behalf_of is not None and not operation.user:
-            raise NotAllowed("Not allowed with a user's token; use an API key.")
-        if operation.operator and caller.tenant_id != OPERATOR:
-            raise NotAllowed(f"Only the operator may do this: the tenant {OPERATOR}.")
+        operation.must_be_open_to(caller)
         command = (
             await beside_event_loop(parse_command, operation, arguments)
             if operation.bulk

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import ConfigDict
 
 from cadenza.domain.access.key import OPERATOR, Caller, Scope
+from cadenza.domain.errors import NotAllowed
 from cadenza.domain.scheduling.hint import Rank
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import Documented, as_json
@@ -96,6 +97,8 @@ class Operation(Generic[Input, Output]):
     """Whether it changes many things in several commits, so that others wait only briefly."""
     unaudited: str | None = None
     """Why it leaves no audit record, though it writes."""
+    turn: bool = False
+    """Whether the token of a turn is enough to use it."""
 
     @cached_property
     def description(self) -> str:
@@ -129,8 +132,22 @@ class Operation(Generic[Input, Output]):
 
     def open_to(self, caller: Caller) -> bool:
         """Whether this caller may use it."""
+        if caller.turn is not None:
+            return self.turn
         own = caller.tenant_id == OPERATOR or not self.operator
         return own and caller.may(self.scope) and (self.user or caller.on_behalf_of is None)
+
+    def must_be_open_to(self, caller: Caller) -> None:
+        """Raise NotAllowed, which says why, unless this caller may use it."""
+        if caller.turn is not None:
+            if not self.turn:
+                raise NotAllowed("Not allowed with the token of a turn; use an API key.")
+            return
+        caller.must(self.scope)
+        if caller.on_behalf_of is not None and not self.user:
+            raise NotAllowed("Not allowed with a user's token; use an API key.")
+        if self.operator and caller.tenant_id != OPERATOR:
+            raise NotAllowed(f"Only the operator may do this: the tenant {OPERATOR}.")
 
 
 AnyOperation = Operation[Any, Any]
@@ -151,6 +168,7 @@ def operation(
     ranked: bool = False,
     in_parts: bool = False,
     unaudited: str | None = None,
+    turn: bool = False,
 ) -> Callable[[Handler[Input, Output]], Operation[Input, Output]]:
     """Make an operation of a handler, whose name and annotations give the name, command and view.
 
@@ -177,6 +195,7 @@ def operation(
             ranked=ranked,
             in_parts=in_parts,
             unaudited=unaudited,
+            turn=turn,
         )
 
     return decorate

@@ -6,6 +6,7 @@ from cadenza.operations.access.limits import LIMITS
 from cadenza.operations.access.login_links import LOGIN_LINKS
 from cadenza.operations.access.secrets import SECRETS
 from cadenza.operations.access.usage import USAGE
+from cadenza.operations.agents.agent_turns import AGENT_TURNS
 from cadenza.operations.agents.messages import MESSAGES
 from cadenza.operations.agents.schedules import SCHEDULES
 from cadenza.operations.agents.user_channels import USER_CHANNELS
@@ -61,6 +62,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *PEOPLE,
     *USER_CHANNELS,
     *MESSAGES,
+    *AGENT_TURNS,
     *DAILY_USERS,
     *DAILY_DAYS,
     *DAILY_FIGURES,

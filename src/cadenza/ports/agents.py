@@ -19,6 +19,10 @@ CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Json]]
 """Calls a tool by its name. A CadenzaError is a refusal, whose message the agent reads."""
 
 
+def nothing_to_undo() -> None:
+    """Where no call has put anything into an answer."""
+
+
 class AgentTool(NamedTuple):
     """A tool as an agent sees it."""
 
@@ -44,6 +48,10 @@ class Prompt:
     """The tools of this turn; no message can add to them."""
     most_tokens: int | None = None
     """How many tokens the user may still spend today; None if there is no limit."""
+    turn_id: str = ""
+    """The same for every attempt at the turn."""
+    start_over: Callable[[], None] = nothing_to_undo
+    """Takes back what calls have put into the answer, because another agent begins the turn anew."""
 
     @property
     def scheduled(self) -> bool:

@@ -130,6 +130,7 @@ class Settings(BaseModel):
     retry_delay_minutes: int = Field(default=10, ge=1, le=1_440)
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=0, le=LAST_PORT)
+    public_url: str | None = Field(default=None, pattern=A_URL)
     sockets_per_user: int = Field(default=10, ge=1, le=10_000)
     socket_frames_per_s: int = Field(default=10, ge=1, le=10_000)
     socket_frame_bytes: int = Field(default=65_536, ge=1_024, le=1_048_576)

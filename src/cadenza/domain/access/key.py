@@ -59,6 +59,13 @@ class OnBehalfOf(NamedTuple):
     may_schedule: bool = True
 
 
+class TurnToken(NamedTuple):
+    """The turn that a caller may answer by the turn's own token, and the digest of that token."""
+
+    turn_id: str
+    digest: str
+
+
 KEY = "key:"
 
 
@@ -84,6 +91,8 @@ class Caller(NamedTuple):
     name: str | None = None
     """The name of its key, if it has one."""
     surface: Surface = Surface.REST
+    turn: TurnToken | None = None
+    """Set for a caller with the token of a turn, who may answer that turn and do nothing else."""
 
     def may(self, scope: Scope) -> bool:
         """Whether one of its scopes includes this one."""

@@ -12,6 +12,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest, LimitReached
 from cadenza.domain.json_values import Json, json_size
 from cadenza.domain.validation import check_count, check_text, convert_to_utc
 
+TOKEN = "turn_"  # noqa: S105 - What tokens of turns begin with.
 MOST_MESSAGES = 20
 LONGEST_MESSAGE = 16_000
 MOST_CALLS = 50
@@ -111,6 +112,22 @@ def row_id(key: ConversationKey, turn_id: str) -> str:
     return sha256("\n".join((*key, turn_id)).encode()).hexdigest()[:32]
 
 
+def turn_token(turn_id: str, secret: str) -> str:
+    """The token that answers a turn, of which only the digest is stored."""
+    return f"{TOKEN}{turn_id}_{secret}"
+
+
+def turn_of_token(token: str) -> str | None:
+    """The turn that a token claims to be of; None if it is another kind of token."""
+    turn_id, _, secret = token.removeprefix(TOKEN).partition("_")
+    return turn_id if token.startswith(TOKEN) and turn_id and secret else None
+
+
+def token_digest(token: str) -> str:
+    """What is stored of a token."""
+    return sha256(token.encode()).hexdigest()
+
+
 def offer(turn: AgentTurn, before: AgentTurn | None) -> AgentTurn:
     """A turn that somebody waits for: one that is there already goes on, with a new end."""
     return turn if before is None else replace(before, expires_at=turn.expires_at)
@@ -170,9 +187,14 @@ def settle_call(turn: AgentTurn, call: ToolCall) -> AgentTurn:
     return replace(turn, calls=tuple(call if one.id == call.id else one for one in turn.calls))
 
 
-def give_up(turn: AgentTurn, now: datetime) -> AgentTurn:
-    """Wait no longer: an answer that was not given by now is refused."""
-    if turn.state is TurnState.ANSWERED:
+def give_up(turn: AgentTurn, now: datetime, token: str | None = None) -> AgentTurn:
+    """Wait no longer: an answer that was not given by now is refused.
+
+    Who waits to its end gives it up then, unless another process waits longer; who could not send it
+    gives it up at once, unless another token was sent meanwhile.
+    """
+    over = turn.expires_at <= now if token is None else turn.token == token
+    if turn.state is TurnState.ANSWERED or not over:
         return turn
     return replace(_without_lease(turn), expires_at=min(now, turn.expires_at))
 

@@ -171,6 +171,8 @@ class Conversations:
             history=await self._store.conversations.context(key, CONTEXT_MESSAGES),
             tools=turn_tools.tools,
             most_tokens=await self._tokens_left(key, now),
+            turn_id=turn_input.turn_id,
+            start_over=turn_tools.start_over,
         )
 
     async def _tokens_left(self, key: ConversationKey, now: datetime) -> int | None:

@@ -49,6 +49,10 @@ class TurnTools:
         """The calls of the turn and the refusals, as stored with the agent's message."""
         return {"calls": self._record} if self._record else None
 
+    def start_over(self) -> None:
+        """Take back what goes to the user with the answer; the record stays."""
+        self.canvas_commands.clear()
+
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Json:
         """Call a tool that was offered; NotFound for any other."""
         try:

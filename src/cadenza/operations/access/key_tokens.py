@@ -5,10 +5,13 @@ from datetime import datetime
 from hashlib import sha256
 from hmac import compare_digest
 
-from cadenza.domain.access.key import ApiKey, Caller, Scope, caller_of, key_id_of
+from cadenza.domain.access.key import ApiKey, Caller, Scope, Surface, TurnToken, caller_of, key_id_of
 from cadenza.domain.access.move import tenant_elsewhere
+from cadenza.domain.agents.agent_turn import token_digest, turn_of_token
+from cadenza.domain.errors import NotFound
 from cadenza.operations.context import RequestContext
 from cadenza.ports.access import KeyStore, StoredKey
+from cadenza.ports.own_agents.turns import AgentTurnStore
 
 PREFIX = "cad_"
 ID_LENGTH = 12
@@ -45,6 +48,24 @@ async def caller_of_token(store: KeyStore, token: str, now: datetime) -> Caller 
     """The caller of a token; None if its key is unknown, wrong or expired."""
     key = await valid_key(store, token, now)
     return None if key is None else caller_of(key)
+
+
+async def caller_of_turn(store: AgentTurnStore, token: str) -> Caller | None:
+    """The caller with the token of a turn, who may answer that turn alone; None if it is not valid.
+
+    A token that could have answered the turn earlier is valid: its holder is told that it is too late.
+    """
+    turn_id = turn_of_token(token)
+    try:
+        turn = await store.agent_turn(turn_id or "")
+    except NotFound:
+        return None
+    digest = token_digest(token)
+    if not turn.accepts(digest):
+        return None
+    tenant_id, _, agent_id = turn.conversation
+    access = TurnToken(turn.id, digest)
+    return Caller(tenant_id, frozenset(), f"agent:{agent_id}", surface=Surface.AGENT, turn=access)
 
 
 async def valid_key(store: KeyStore, token: str, now: datetime) -> ApiKey | None:

@@ -5,12 +5,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Self
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.agents.users import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
+from cadenza.domain.agents.users import (
+    LONGEST_INSTRUCTIONS,
+    Agent,
+    AgentKey,
+    Runtime,
+    User,
+    agent_target,
+    refused_model,
+)
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.text_patterns import WITHOUT_CONTROL
+from cadenza.domain.scheduling.target import LONGEST_URL, MOST_HEADERS, MOST_KEYS
+from cadenza.domain.text_patterns import A_URL, WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.access.key_tokens import new_key
 from cadenza.operations.agents.schedules import user_of
@@ -77,6 +86,15 @@ class OneAgent(Command):
     agent_id: Id
 
 
+class AgentTarget(Command):
+    """Where the turns of an HTTP agent are sent. `${env:NAME}` and `${secret:NAME}` stand for secrets."""
+
+    url: Annotated[str, Field(strict=True, max_length=LONGEST_URL, pattern=A_URL)]
+    headers: Annotated[dict[str, str], Field(max_length=MOST_HEADERS)] = {}
+    signing: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
+    """References to signing keys, the current one first; each signs, so that keys can overlap."""
+
+
 class PutAgent(OneAgent, Put):
     """An agent, all of it: what is left out is not set."""
 
@@ -85,6 +103,10 @@ class PutAgent(OneAgent, Put):
     """What it is for and how it speaks, beside what every agent is taught."""
     model: Name | None = None
     """A `provider:model` that the settings allow, or `offline`; if left out, that of the settings, if any."""
+    runtime: Runtime = Runtime.MODEL
+    """`model`: Cadenza answers. `http`: a service gets each turn. `pull`: processes take turns."""
+    target: AgentTarget | None = None
+    """Where the turns of an HTTP agent are sent."""
 
 
 class AgentView(View):
@@ -94,6 +116,8 @@ class AgentView(View):
     name: str
     instructions: str
     model: str | None
+    runtime: Runtime
+    target: AgentTarget | None
     created_at: datetime | None
 
     @classmethod
@@ -104,8 +128,17 @@ class AgentView(View):
             name=agent.name,
             instructions=agent.instructions,
             model=agent.model,
+            runtime=agent.runtime,
+            target=_target_view(agent),
             created_at=agent.created_at,
         )
+
+
+def _target_view(agent: Agent) -> AgentTarget | None:
+    target = agent.target
+    if target is None:
+        return None
+    return AgentTarget(url=target.url, headers=dict(target.headers), signing=list(target.signing))
 
 
 class AgentsPage(Listed[AgentView]):
@@ -166,11 +199,13 @@ async def put_agent(context: RequestContext, command: PutAgent) -> AgentView:
     refused = refused_model(command.model, context.dependencies.models)
     if refused is not None:
         raise InvalidRequest(refused, "model")
+    target = command.target
     agent = Agent(
         id=command.agent_id,
         tenant_id=context.tenant_id,
         created_at=context.dependencies.clock.now(),
-        **command.model_dump(exclude={"agent_id", "only_new"}),
+        target=None if target is None else agent_target(**target.model_dump()),
+        **command.model_dump(exclude={"agent_id", "target", "only_new"}),
     )
     find = partial(context.store.agents.agent, AgentKey(agent.tenant_id, agent.id))
     await command.refuse_existing(f"an agent {agent.id}", find)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from cadenza.domain.agents.agent_turn import AgentTurn
-from cadenza.domain.agents.users import AgentKey
+from cadenza.domain.agents.agent_turn import AgentTurn, TurnAnswer
+from cadenza.domain.agents.users import Agent, AgentKey
 from cadenza.ports.agents import Callback
 
 TurnChange = Callable[[AgentTurn], AgentTurn]
@@ -54,4 +54,22 @@ class AgentTurnStore(Protocol):
 
     async def forget_turns(self, before: datetime) -> int:
         """Delete turns that nobody has waited for since a moment; returns how many."""
+        ...
+
+
+class SentTurn(NamedTuple):
+    """What an HTTP agent said to a turn: its answer, that it answers later (neither), or why it does not."""
+
+    answer: TurnAnswer | None = None
+    error: str | None = None
+
+
+class TurnSender(Protocol):
+    """Sends turns to HTTP agents."""
+
+    async def send(self, agent: Agent, turn: AgentTurn, token: str) -> SentTurn:
+        """Send a turn once, with the token to answer it by; every failure is an error in words.
+
+        It carries the same message id each time, and takes no longer than the turn waits.
+        """
         ...

@@ -73,7 +73,7 @@ def application_dependencies(
     )
     return replace(
         shared,
-        conversations=conversations(settings, shared),
+        conversations=conversations(settings, shared, http),
         models=allowed_models(settings),
         channels=guarded_channels(settings, secrets, dispatcher=http, clock=clock),
         daily_window=timedelta(minutes=settings.window_minutes),

@@ -85,7 +85,8 @@ async def open_target_runner(
             given = dependencies(
                 store=context.store, clock=context.clock, log=context.log, dispatcher=trials, secrets=stored
             )
-            agents = conversations(settings, given)
+            http = http_dispatcher(settings, stored, clock=context.clock, log=context.log)
+            agents = conversations(settings, given, await stack.enter_async_context(http))
             return PromptTargetRunner(
                 conversations=agents,
                 store=context.store.conversations,

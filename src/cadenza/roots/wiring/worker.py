@@ -112,7 +112,7 @@ async def open_loop_factory(
             dispatcher=DispatcherByTarget(
                 http=http,
                 callables=context.callables,
-                prompts=_prompt_dispatcher(settings, context, stored),
+                prompts=_prompt_dispatcher(settings, context, stored, http),
                 heartbeats=HeartbeatDispatcher(context.store.heartbeats),
             ),
             quota=CountedQuota(context.store.tenants, context.clock, context.telemetry),
@@ -122,7 +122,9 @@ async def open_loop_factory(
         yield partial(_new_loop, settings, context, executor)
 
 
-def _prompt_dispatcher(settings: Settings, context: ProcessContext, stored: SecretStore) -> Dispatcher:
+def _prompt_dispatcher(
+    settings: Settings, context: ProcessContext, stored: SecretStore, http: Dispatcher
+) -> Dispatcher:
     """The dispatcher of agent schedules; the agents' tools are the application's own operations."""
     trials = DispatcherByTarget(callables=context.callables)
     given = dependencies(
@@ -133,7 +135,7 @@ def _prompt_dispatcher(settings: Settings, context: ProcessContext, stored: Secr
         secrets=stored,
         max_timeout_ms=settings.max_timeout_ms,
     )
-    return prompt_dispatcher(conversations(settings, given), given)
+    return prompt_dispatcher(conversations(settings, given, http), given)
 
 
 def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -> WorkerLoop:

