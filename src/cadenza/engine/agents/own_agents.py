@@ -101,8 +101,8 @@ class PullAgents:
             return await calls.reply(found.answer)
         if failed is not None:
             return Reply(error=failed)
-        waited_s = round((turn.expires_at - turn.created_at).total_seconds())
-        return Reply(error=f"No answer came within {waited_s} s.") if now >= turn.expires_at else None
+        late = Reply(error=f"No answer came within {round(self._wait_ms / 1_000)} s.")
+        return late if now >= turn.expires_at else None
 
     def _next_look_ms(self, until: datetime) -> float:
         left_ms = (until - self._clock.now()) / milliseconds(1)
