@@ -24,6 +24,8 @@ IDS = {
     "channel_id": "phone",
     "kind": "job",
     "name": "job",
+    "turn_id": "none",
+    "tool": "list_schedules",
 }
 A_RULE: dict[str, Any] = {
     "id": "rule",
@@ -50,6 +52,8 @@ A_SCHEDULE: dict[str, Any] = {
     "user_id": "ada",
     "agent_id": "helper",
 }
+TURN_TOKEN = "turn_x_y"
+HELD: dict[str, Any] = {"turn_token": TURN_TOKEN}
 BODIES: dict[str, dict[str, Any]] = {
     "create_job": {"name": "new"},
     "create_endpoint": {"name": "new", "target": A_TARGET, "baseline": EVERY_MINUTE},
@@ -71,6 +75,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "put_agent": {"name": "Helper"},
     "put_user_channels": CHANNELS,
     "send_message": {"user_id": "ada", "text": "list my reminders"},
+    "take_agent_turn": {"agent_id": "puller", "wait_seconds": 0},
+    "renew_agent_turn": HELD,
+    "give_back_agent_turn": HELD,
+    "answer_agent_turn": HELD | {"messages": ["Hello."]},
+    "call_agent_turn_tool": HELD | {"call_id": "done"},
     "put_daily_user": {"due_time": "07:30"},
     "put_daily_users": {"users": [{"user_id": "ada", "due_time": "07:30"}]},
     "create_alert_route": A_ROUTE | {"id": "new"},

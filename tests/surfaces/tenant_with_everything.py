@@ -4,9 +4,11 @@ from datetime import timedelta
 from functools import partial
 
 from tests.surfaces.api_in_process import ApiInProcess
-from tests.surfaces.operation_requests import A_ROUTE, A_RULE, A_SCHEDULE, CHANNELS
+from tests.surfaces.operation_requests import A_ROUTE, A_RULE, A_SCHEDULE, CHANNELS, TURN_TOKEN
 
 from cadenza.domain.access.audit import AuditFilter
+from cadenza.domain.agents.agent_turn import AgentTurn, ToolCall, TurnState, row_id, token_digest
+from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.monitoring.condition import ConditionKey, endpoint_condition, silence
 from cadenza.testing.contracts.harness import Bench
 from cadenza.testing.contracts.monitoring.conditions import apply, failed
@@ -32,6 +34,7 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     assert (await api.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
     limit = {"max_in_flight": 100}
     assert (await api.ask("PUT /v1/limits/job/job", limit, by=tenant_id)).status == 200
+    turn = await _held_turn(api, tenant_id, "held")
     planned = await api.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
     await api.ask("PATCH /v1/endpoints/traffic", {"description": "watched"}, by=tenant_id)
     missed = {"since": "2024-12-31T00:00:00Z", "limit": 1}
@@ -43,7 +46,27 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
         "schedule_id": planned.json()["id"],
         "record_id": changed.id,
         "condition_id": condition.id,
+        "turn_id": turn,
+        "other_turn_id": await _held_turn(api, tenant_id, "other"),
     }
+
+
+async def _held_turn(api: ApiInProcess, tenant_id: str, name: str) -> str:
+    """A turn that an agent of the tenant's own has, with a call that is done."""
+    await api.ask("PUT /v1/agents/puller", {"name": "Puller", "runtime": "pull"}, by=tenant_id)
+    now, key = api.clock.now(), ConversationKey(tenant_id, "ada", "puller")
+    turn = AgentTurn(
+        id=row_id(key, name),
+        conversation=key,
+        payload={},
+        created_at=now,
+        expires_at=now + timedelta(days=1),
+        state=TurnState.LEASED,
+        token=token_digest(TURN_TOKEN),
+        lease_until=now + timedelta(days=1),
+        calls=(ToolCall("done", "list_schedules", {}, done=True, result=[]),),
+    )
+    return (await api.store.agent_turns.offer_turn(turn)).id
 
 
 async def _silenced_condition(api: ApiInProcess, tenant_id: str) -> ConditionKey:

@@ -47,6 +47,8 @@ EXPECTED = {
     "keys delete": 3,
     "schedules update": 3,
     "schedules resume": 3,
+    "turns take": 4,
+    **dict.fromkeys(("turns show", "turns renew", "turns answer", "turns give-back", "turns call"), 3),
     "schedules delete": 3,
 }
 LAST = (

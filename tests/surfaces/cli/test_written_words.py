@@ -38,6 +38,7 @@ IN_OTHER_WORDS = {
     "get_timeline": {"limit"},
     "get_overview": {"ahead_minutes"},
     "send_message": {"idempotency_key"},
+    "answer_agent_turn": {"calls"},
     "list_audit": {"limit", "cursor"},
     "silence_condition": {"minutes"},
     "create_alert_route": {"enabled"},

@@ -112,8 +112,11 @@ async def test_every_tool_answers_as_its_schema_says(api: ApiInProcess, mode: Mo
         await client.list_tools()  # From now on the client holds answers against the schemas.
         waiting = await call(client, "rerun", {"run_id": ids["run_id"]})
         for operation in sorted(OFFERED, key=lambda one: one.name in LAST and LAST.index(one.name) + 1):
-            own = {"run_id": waiting["id"]} if operation.name == "cancel_run" else {}
-            await call(client, operation.name, arguments(operation, ids) | own)
+            own = {
+                "cancel_run": {"run_id": waiting["id"]},
+                "give_back_agent_turn": {"turn_id": ids["other_turn_id"]},
+            }
+            await call(client, operation.name, arguments(operation, ids) | own.get(operation.name, {}))
 
 
 @pytest.mark.parametrize("scope", [Scope.READ, Scope.STEER, Scope.WRITE])

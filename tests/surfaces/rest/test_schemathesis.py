@@ -24,6 +24,7 @@ SOAK = bool(os.environ.get("CADENZA_SOAK"))
 A_MINUTE = 60_000
 """Wrong keys, which are tried as well, are forgotten by then."""
 
+OF_TURNS = ("renew_agent_turn", "give_back_agent_turn", "answer_agent_turn", "call_agent_turn_tool")
 SAID_IN_WORDS = {
     "create_endpoint": "hosts that are names, cron lines that fire, zones that exist, min <= max, labels",
     "update_endpoint": "the same, and what cannot be null",
@@ -48,7 +49,9 @@ SAID_IN_WORDS = {
     "create_schedule": "a user, unless the caller is one; exactly one of three moments, cron lines that fire",
     "update_schedule": "one of two moments, cron lines that fire, agents that there are",
     "put_user": "zones that exist",
-    "put_agent": "names of one line, models that are allowed",
+    "put_agent": "names of one line, models that are allowed, what belongs to the runtime",
+    "take_agent_turn": "a pull agent",
+    **dict.fromkeys(OF_TURNS, "the token of the turn, unless the caller has it"),
     "send_message": "a user, unless the caller is one; a text that says something",
     "get_timeline": "moments in their order",
     "get_simulation": "scenarios that there are",

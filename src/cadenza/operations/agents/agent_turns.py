@@ -314,7 +314,7 @@ AGENT_TURNS = (
     take_agent_turn,
     renew_agent_turn,
     give_back_agent_turn,
-    answer_agent_turn,
     call_agent_turn_tool,
+    answer_agent_turn,
     get_agent_turn,
 )

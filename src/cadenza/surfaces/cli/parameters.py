@@ -18,6 +18,7 @@ ARun = Annotated[str, Parameter(help="The run's id."), Fills("run_id")]
 AUser = Annotated[str, Parameter(help="The user's id."), Fills("user_id")]
 AnAgent = Annotated[str, Parameter(help="The agent's id."), Fills("agent_id")]
 ASchedule = Annotated[str, Parameter(help="The schedule's id, such as sched-a7b3c."), Fills("schedule_id")]
+ATurn = Annotated[str, Parameter(help="The turn's id."), Fills("turn_id")]
 ARecord = Annotated[str, Parameter(help="The audit record's id."), Fills("record_id")]
 AKey = Annotated[str, Parameter(help="The key's id, which is no secret.")]
 ASecret = Annotated[
@@ -78,6 +79,7 @@ ARGUMENTS = {
     "user_id": FieldParameter("user", AUser),
     "agent_id": FieldParameter("agent", AnAgent),
     "schedule_id": FieldParameter("schedule", ASchedule),
+    "turn_id": FieldParameter("turn", ATurn),
     "key_id": FieldParameter("key_id", AKey),
     "record_id": FieldParameter("record", ARecord),
     "secret_name": FieldParameter("name", ASecret),
