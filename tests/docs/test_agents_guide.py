@@ -1,5 +1,6 @@
 """What the guide to agents says to type, works, in the order in which it says it."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -7,8 +8,12 @@ from pathlib import Path
 import pytest
 from tests.docs.test_documents import CONSOLE, ROOT
 
+from cadenza.engine.agents.turn_payload import write_payload
 from cadenza.roots.command_line import main
+from cadenza.testing.contracts.agents.runtime import a_prompt
 
+OWN_AGENT = ROOT / "docs" / "how-to" / "own-agent.md"
+TYPED = re.compile(r"^cadenza (agents put .*)$", re.MULTILINE)
 GUIDE = ROOT / "docs" / "how-to" / "agents.md"
 SETTING = re.compile(r"`(CADENZA_\w+)=([^`]+)`")
 
@@ -30,3 +35,25 @@ def test_the_guide_to_agents_works(
     assert "cad_" in shown["users token"]
     assert main(["schedules", "list"]) == 0
     assert "No schedules yet" in capsys.readouterr().out, "they went with their user"
+
+
+def test_the_guide_to_own_agents_sets_up_both_kinds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`tests/faults/agents/test_own_agent_kills.py` runs its two examples as processes."""
+    monkeypatch.chdir(tmp_path)
+    guide = OWN_AGENT.read_text()
+    for command in (*CONSOLE.findall(guide), *TYPED.findall(guide)):
+        assert main(shlex.split(command)) == 0, command
+    capsys.readouterr()
+    assert main(["agents", "list", "--json"]) == 0
+    agents = {one["id"]: one for one in json.loads(capsys.readouterr().out)["items"]}
+    assert {id_: one["runtime"] for id_, one in agents.items()} == {"puller": "pull", "service": "http"}
+    assert agents["service"]["target"]["signing"] == ["${secret:signing-key}"]
+
+
+def test_the_guide_to_own_agents_shows_what_a_turn_holds() -> None:
+    (shown,) = re.findall(r"```json\n(.*?)```", OWN_AGENT.read_text(), re.DOTALL)
+    document = json.loads(shown)
+    assert document["turn"].keys() == write_payload(a_prompt()).keys()
+    assert set(document) == {"id", "attempt", "expires_at", "turn", "callback"}

@@ -11,6 +11,7 @@ from tests.postgres import database_url, newest_databases
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.sql.access import idempotency, keys, secrets, sessions, tenants
 from cadenza.adapters.stores.sql.agents import (
+    agent_turns,
     conversations,
     deliveries,
     schedules,
@@ -44,7 +45,7 @@ from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 __all__ = ["database_url", "newest_databases"]
 
 MODULES = (
-    alert_messages, alert_routes, analyses, catalog, conditions, conversations, daily_statistics,
+    agent_turns, alert_messages, alert_routes, analyses, catalog, conditions, conversations, daily_statistics,
     daily_users, deliveries, endpoint_store, endpoints, functions, idempotency, jobs, keys, rules,
     run_search, schedules, secrets, sessions, slo_alerts, statistics, tenants, turns, user_channels,
     users_agents,
@@ -53,7 +54,7 @@ ON_NO_TABLE = (ADVISORY_LOCK, NOTIFY)
 FRAGMENTS = ("LIST_SOME", "MOVED_TO", "SELECT_ENDPOINT", "REQUIREMENTS_PRESENT")
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 LARGE = (
-    "agents", "alert_conditions", "alert_messages", "alert_routes", "alerts", "analyses",
+    "agent_turns", "agents", "alert_conditions", "alert_messages", "alert_routes", "alerts", "analyses",
     "conversation_messages", "conversations", "daily_gaps", "daily_tallies",
     "daily_users", "daily_verdicts", "endpoint_labels", "endpoint_states", "endpoints", "hints", "jobs",
     "keys", "looks", "notes", "pending_messages", "rates", "replies", "runs", "runs_default", "secrets",

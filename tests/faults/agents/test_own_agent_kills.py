@@ -168,6 +168,7 @@ async def told(url: str) -> tuple[dict[str, list[str]], list[str]]:
     return firings, wrong
 
 
+@pytest.mark.timeout(3_600 if SOAK else 300)
 async def test_each_firing_is_answered_once_while_processes_are_killed(url: str, tmp_path: Path) -> None:
     chance, made, agent_port = Random(18), list[str](), free_port()
     with processes(url, tmp_path) as running:
