@@ -146,6 +146,28 @@ def test_a_user_and_an_agent_are_made_and_talk(visit: Visit) -> None:
     expect(log(page).locator(".theirs")).to_have_count(1, timeout=A_WHILE_MS)
 
 
+def test_agents_of_ones_own_are_set_up(visit: Visit, program: Site) -> None:
+    page = visit.go("/settings/agents")
+    for id_, kind in (("service", "A service of your own"), ("puller", "Processes of your own")):
+        page.get_by_role("button", name="New agent").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Id").fill(id_)
+        dialog.get_by_label("Name").fill(id_.title())
+        choice = dialog.get_by_label("Who answers")
+        choice.select_option(label=choice.locator("option", has_text=kind).inner_text())
+        expect(dialog.get_by_label("Model", exact=True)).to_have_count(0)
+        if id_ == "service":
+            dialog.get_by_label("URL").fill("https://agent.example/turns")
+            dialog.get_by_role("textbox", name="Signing keys").fill("${secret:signing}")
+        page.get_by_role("button", name="Create agent").click()
+        expect(dialog).to_have_count(0)
+    expect(page.get_by_text("https://agent.example/turns")).to_be_visible()
+    expect(page.get_by_text("processes that take turns")).to_be_visible()
+    stored = program.ask("GET /v1/agents/service", None)
+    assert (stored["runtime"], stored["target"]["signing"]) == ("http", ["${secret:signing}"])
+    assert program.ask("GET /v1/agents/puller", None)["target"] is None
+
+
 def test_an_agent_with_a_model_talks_and_commands_the_canvas(
     browser: Browser, tmp_path: Path, llmock: LLMock
 ) -> None:

@@ -41,6 +41,17 @@ export const USERS: Resource = {
   goesWith: schedulesOf,
 };
 
+const answeredBy =
+  (runtime: string) =>
+  (values: Values): boolean =>
+    values["runtime"] === runtime;
+
+function whoAnswers(agent: Json): string {
+  if (agent["runtime"] === "pull") return "processes that take turns";
+  if (agent["runtime"] === "http") return String((agent["target"] as Json)["url"]);
+  return String(agent["model"] ?? "default model");
+}
+
 export const AGENTS: Resource = {
   slug: "agents",
   title: "Agents",
@@ -59,11 +70,25 @@ export const AGENTS: Resource = {
         { name: "agent_id", label: "Id", fixed: true },
         { name: "name", label: "Name" },
         { name: "instructions", label: "Instructions", kind: "multiline", help: "Its purpose and tone." },
-        { name: "model", label: "Model", help: "provider:model, or offline. Empty: the default model from the settings, otherwise offline." },
+        {
+          name: "runtime",
+          label: "Who answers",
+          kind: "choice",
+          initial: "model",
+          options: [
+            { value: "model", label: "Cadenza, with a model or offline" },
+            { value: "http", label: "A service of your own: it gets each turn" },
+            { value: "pull", label: "Processes of your own: they take turns" },
+          ],
+        },
+        { name: "model", label: "Model", when: answeredBy("model"), help: "provider:model, or offline. Empty: the default model from the settings, otherwise offline." },
+        { name: "target.url", label: "URL", wide: true, when: answeredBy("http"), help: "Each turn is sent here. The address is shown to everyone who may read: secrets belong into headers." },
+        { name: "target.headers", label: "Headers", kind: "pairs", when: answeredBy("http"), secrets: true },
+        { name: "target.signing", label: "Signing keys", kind: "lines", when: answeredBy("http"), secrets: true, help: "References such as ${secret:NAME}, one on each line, the current one first." },
       ],
     },
   ],
-  details: (agent) => `${String(agent["id"])}, ${String(agent["model"] ?? "default model")}`,
+  details: (agent) => `${String(agent["id"])}, ${whoAnswers(agent)}`,
   goesWith: () => Promise.resolve(["Deleted with it: its schedules and conversations. Messages that are not delivered yet stay."]),
 };
 

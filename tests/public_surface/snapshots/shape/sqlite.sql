@@ -1,4 +1,13 @@
--- version 0037
+-- version 0036
+
+-- index agent_turns_by_age of agent_turns
+CREATE INDEX agent_turns_by_age ON agent_turns (expires_at)
+
+-- index agent_turns_of_users of agent_turns
+CREATE INDEX agent_turns_of_users ON agent_turns (tenant_id, user_id)
+
+-- index agent_turns_open of agent_turns
+CREATE INDEX agent_turns_open ON agent_turns (tenant_id, agent_id, created_at) WHERE state <> 'answered'
 
 -- index alert_conditions_by_age of alert_conditions
 CREATE INDEX alert_conditions_by_age ON alert_conditions (since)
@@ -147,6 +156,9 @@ CREATE INDEX sessions_by_end ON sessions (expires_at)
 -- index sessions_of_key of sessions
 CREATE INDEX sessions_of_key ON sessions (key_id)
 
+-- index sqlite_autoindex_agent_turns_1 of agent_turns
+-- made by SQLite itself
+
 -- index sqlite_autoindex_agent_usage_1 of agent_usage
 -- made by SQLite itself
 
@@ -264,14 +276,30 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- index sqlite_autoindex_usage_1 of usage
 -- made by SQLite itself
 
--- index sqlite_autoindex_user_channels_1 of user_channels
--- made by SQLite itself
-
 -- index sqlite_autoindex_users_1 of users
 -- made by SQLite itself
 
--- index user_channels_due of user_channels
-CREATE INDEX user_channels_due ON user_channels (due_at) WHERE due_at IS NOT NULL
+-- table agent_turns of agent_turns
+CREATE TABLE agent_turns (
+    id TEXT NOT NULL, 
+    tenant_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    agent_id TEXT NOT NULL, 
+    payload TEXT, 
+    created_at BIGINT NOT NULL, 
+    expires_at BIGINT NOT NULL, 
+    state TEXT NOT NULL, 
+    token TEXT, 
+    earlier_tokens TEXT NOT NULL, 
+    lease_until BIGINT, 
+    attempts INTEGER NOT NULL, 
+    calls TEXT NOT NULL, 
+    answer TEXT, 
+    refused_answers INTEGER NOT NULL, 
+    PRIMARY KEY (id), 
+    FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE, 
+    FOREIGN KEY(tenant_id, agent_id) REFERENCES agents (tenant_id, id) ON DELETE CASCADE
+)
 
 -- table agent_usage of agent_usage
 CREATE TABLE "agent_usage" (
@@ -291,7 +319,7 @@ CREATE TABLE agents (
     name TEXT NOT NULL, 
     instructions TEXT NOT NULL, 
     model TEXT, 
-    created_at BIGINT, 
+    created_at BIGINT, runtime TEXT DEFAULT 'model' NOT NULL, target TEXT, 
     PRIMARY KEY (tenant_id, id)
 )
 
@@ -682,7 +710,7 @@ CREATE TABLE "pending_messages" (
     firing TEXT, 
     message TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    delivered BOOLEAN NOT NULL, channel TEXT, 
+    delivered BOOLEAN NOT NULL, 
     PRIMARY KEY (tenant_id, user_id, seq), 
     CONSTRAINT pending_messages_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
 )
@@ -804,19 +832,6 @@ CREATE TABLE usage (
     runs BIGINT NOT NULL, 
     planner_tokens BIGINT NOT NULL, 
     PRIMARY KEY (tenant_id, month, shard)
-)
-
--- table user_channels of user_channels
-CREATE TABLE user_channels (
-    tenant_id TEXT NOT NULL, 
-    user_id TEXT NOT NULL, 
-    definition TEXT NOT NULL, 
-    due_at BIGINT, 
-    claim_token TEXT, 
-    claim_until BIGINT, 
-    done_seq BIGINT NOT NULL, 
-    PRIMARY KEY (tenant_id, user_id), 
-    FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table users of users
