@@ -7,7 +7,7 @@ from tests.surfaces.api_in_process import ApiInProcess
 from tests.surfaces.operation_requests import A_ROUTE, A_RULE, A_SCHEDULE, CHANNELS, TURN_TOKEN
 
 from cadenza.domain.access.audit import AuditFilter
-from cadenza.domain.agents.agent_turn import AgentTurn, ToolCall, TurnState, row_id, token_digest
+from cadenza.domain.agents.agent_turn import AgentTurn, TurnCall, TurnState, row_id, token_digest
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.monitoring.condition import ConditionKey, endpoint_condition, silence
 from cadenza.testing.contracts.harness import Bench
@@ -64,7 +64,7 @@ async def _held_turn(api: ApiInProcess, tenant_id: str, name: str) -> str:
         state=TurnState.LEASED,
         token=token_digest(TURN_TOKEN),
         lease_until=now + timedelta(days=1),
-        calls=(ToolCall("done", "list_schedules", {}, done=True, result=[]),),
+        calls=(TurnCall("done", "list_schedules", {}, done=True, result=[]),),
     )
     return (await api.store.agent_turns.offer_turn(turn)).id
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from cadenza.domain.agents.agent_turn import (
     MOST_CALLS,
     AgentTurn,
-    ToolCall,
     TurnAnswer,
+    TurnCall,
     TurnState,
     give_back,
     give_up,
@@ -31,6 +31,7 @@ from cadenza.domain.agents.agent_turn import (
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import Agent, Runtime, agent_target
 from cadenza.domain.errors import CadenzaError, Conflict, InvalidRequest, LimitReached
+from cadenza.domain.json_values import Json
 from cadenza.testing.clock import NEW_YEAR
 
 WAIT, LEASE = timedelta(seconds=85), timedelta(seconds=10)
@@ -100,22 +101,22 @@ def _waiting_until(end: Any) -> AgentTurn:
 
 def test_what_was_called_under_an_earlier_lease_does_not_count() -> None:
     first = lease(TURN, token="a", until=NEW_YEAR)
-    called = request_call(first, ToolCall("one", "tool", {}), token="a", now=NEW_YEAR)
-    again = request_call(called, ToolCall("one", "tool", {}), token="a", now=NEW_YEAR)
+    called = request_call(first, TurnCall("one", "tool", {}), token="a", now=NEW_YEAR)
+    again = request_call(called, TurnCall("one", "tool", {}), token="a", now=NEW_YEAR)
     assert again == called
     second = lease(called, token="b", until=NEW_YEAR + LEASE)
     assert (second.calls, second.attempts, second.earlier_tokens) == ((), 2, ("a",))
     assert second.accepts("a")
-    assert settle_call(second, ToolCall("one", "tool", {}, done=True)) == second
-    assert settle_call(called, ToolCall("one", "tool", {}, done=True)).calls[0].done
+    assert settle_call(second, TurnCall("one", "tool", {}, done=True)) == second
+    assert settle_call(called, TurnCall("one", "tool", {}, done=True)).calls[0].done
 
 
 def test_a_turn_takes_so_many_calls_and_no_more() -> None:
     turn = lease(TURN, token="a", until=NEW_YEAR + LEASE)
     for number in range(MOST_CALLS):
-        turn = request_call(turn, ToolCall(f"{number}", "tool", {}), token="a", now=NEW_YEAR)
+        turn = request_call(turn, TurnCall(f"{number}", "tool", {}), token="a", now=NEW_YEAR)
     with pytest.raises(LimitReached):
-        request_call(turn, ToolCall("more", "tool", {}), token="a", now=NEW_YEAR)
+        request_call(turn, TurnCall("more", "tool", {}), token="a", now=NEW_YEAR)
 
 
 def test_who_could_not_send_a_turn_gives_it_up_unless_it_was_sent_again() -> None:
@@ -161,7 +162,7 @@ def test_what_is_no_answer_is_refused(document: Any) -> None:
 
 
 def test_an_answer_comes_back_as_it_was() -> None:
-    document = {"messages": ["a", ""], "calls": [{"tool": "x", "arguments": {"y": [1]}}], "tokens": 3}
+    document: Json = {"messages": ["a", ""], "calls": [{"tool": "x", "arguments": {"y": [1]}}], "tokens": 3}
     assert write_answer(read_answer(document)) == document
     assert read_answer({}) == TurnAnswer()
 

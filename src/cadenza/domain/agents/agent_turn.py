@@ -30,7 +30,7 @@ class TurnState(StrEnum):
     ANSWERED = "answered"
 
 
-class ToolCall(NamedTuple):
+class TurnCall(NamedTuple):
     """A call of a tool during a turn, and what became of it."""
 
     id: str
@@ -88,7 +88,7 @@ class AgentTurn:
     lease_until: datetime | None = None
     attempts: int = 0
     """How often it was given to an agent."""
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[TurnCall, ...] = ()
     """The calls of the agent that has it now."""
     answer: TurnAnswer | None = None
     refused_answers: int = 0
@@ -171,7 +171,7 @@ def count_refused_answer(turn: AgentTurn) -> AgentTurn:
     return replace(turn, refused_answers=turn.refused_answers + 1)
 
 
-def request_call(turn: AgentTurn, call: ToolCall, *, token: str, now: datetime) -> AgentTurn:
+def request_call(turn: AgentTurn, call: TurnCall, *, token: str, now: datetime) -> AgentTurn:
     """Ask for a call of a tool; one with the same id is the same call."""
     _must_have(turn, token, now)
     if any(one.id == call.id for one in turn.calls):
@@ -182,7 +182,7 @@ def request_call(turn: AgentTurn, call: ToolCall, *, token: str, now: datetime) 
     return replace(turn, calls=(*turn.calls, call))
 
 
-def settle_call(turn: AgentTurn, call: ToolCall) -> AgentTurn:
+def settle_call(turn: AgentTurn, call: TurnCall) -> AgentTurn:
     """Write what became of a call, if its agent still has the turn."""
     return replace(turn, calls=tuple(call if one.id == call.id else one for one in turn.calls))
 

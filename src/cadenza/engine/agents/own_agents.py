@@ -8,8 +8,8 @@ from functools import partial
 
 from cadenza.domain.agents.agent_turn import (
     AgentTurn,
-    ToolCall,
     TurnAnswer,
+    TurnCall,
     TurnState,
     give_up,
     lease,
@@ -162,7 +162,7 @@ class CallsOfTurn:
         self._prompt = prompt
         self._call = call
         self._attempt: int | None = None
-        self._ended: dict[str, ToolCall] = {}
+        self._ended: dict[str, TurnCall] = {}
 
     async def carry_out(self, turn: AgentTurn) -> None:
         """Carry out what was called and is not done.
@@ -187,7 +187,7 @@ class CallsOfTurn:
                 await self._call(one.tool, one.arguments)
         return Reply(tuple(Subtitle(text) for text in answer.messages if text), Tokens(0, answer.tokens))
 
-    async def _carried_out(self, one: ToolCall) -> ToolCall:
+    async def _carried_out(self, one: TurnCall) -> TurnCall:
         try:
             return one._replace(done=True, result=await self._call(one.tool, one.arguments))
         except CadenzaError as problem:

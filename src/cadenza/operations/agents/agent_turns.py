@@ -4,21 +4,14 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated, Any, Self
-
-from pydantic import Field, JsonValue, StringConstraints
+from typing import Any
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.agent_turn import (
-    LONGEST_MESSAGE,
-    MOST_CALLS,
-    MOST_MESSAGES,
-    MOST_TOKENS,
     AgentTurn,
     AnswerCall,
-    ToolCall,
     TurnAnswer,
-    TurnState,
+    TurnCall,
     count_refused_answer,
     give_back,
     lease,
@@ -30,143 +23,27 @@ from cadenza.domain.agents.agent_turn import (
 )
 from cadenza.domain.agents.users import AgentKey, Runtime
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound, Unavailable
-from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.async_helpers import first_of
-from cadenza.operations.agents.users_agents import OneAgent
+from cadenza.operations.agents.turn_schemas import (
+    LONGEST_WAIT_S,
+    AgentTurnView,
+    AnswerTurn,
+    CalledToolView,
+    CallTurnTool,
+    HeldTurn,
+    OneTurn,
+    RenewTurn,
+    TakenTurn,
+    TakenTurnView,
+    TakeTurn,
+)
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Id, Name, Whole
-from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.operation import operation
 from cadenza.ports.agents import Callback
 
-LONGEST_WAIT_S = 30
-LONGEST_LEASE_S = 600
 POLL_S = 1.0
 NO_RECORD = "the turn keeps it, and what its tools change is recorded"
-LeaseSeconds = Annotated[int, Whole(5, LONGEST_LEASE_S)]
 Subscribe = Callable[[Callback], Callback]
-
-
-class TakeTurn(OneAgent):
-    """Of which agent, and how long to wait for a turn."""
-
-    wait_seconds: Annotated[int, Whole(0, LONGEST_WAIT_S)] = 20
-    """How long to wait, if there is no turn now."""
-    lease_seconds: LeaseSeconds = 60
-    """For how long no other process gets the turn, unless it is renewed."""
-
-
-class OneTurn(Command):
-    """The turn that is meant."""
-
-    turn_id: Id
-
-
-class HeldTurn(OneTurn):
-    """A turn that the caller has."""
-
-    turn_token: Name | None = None
-    """The token that came with the turn. It can be left out by who sends it as bearer key."""
-
-
-class RenewTurn(HeldTurn):
-    """For how long."""
-
-    lease_seconds: LeaseSeconds = 60
-    """From now on."""
-
-
-class CallOfTool(Command):
-    """A call of a tool."""
-
-    tool: Name
-    arguments: dict[str, JsonValue] = {}
-
-
-class AnswerTurn(HeldTurn):
-    """The answer: it counts once."""
-
-    messages: Annotated[
-        list[
-            Annotated[
-                str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_MESSAGE)
-            ]
-        ],
-        Field(max_length=MOST_MESSAGES),
-    ] = []
-    """What the user reads, in this order."""
-    calls: Annotated[list[CallOfTool], Field(max_length=MOST_CALLS)] = []
-    """Tools that are called before the messages are delivered."""
-    tokens: Annotated[int, Whole(0, MOST_TOKENS)] = 0
-    """What the answer cost; it counts against the user's budget."""
-
-
-class CallTurnTool(HeldTurn):
-    """A call of a tool, on behalf of the turn's user."""
-
-    tool: Name
-    arguments: dict[str, JsonValue] = {}
-    call_id: Id | None = None
-    """The same for a call that is sent again: it is carried out once."""
-
-
-class TakenTurn(View):
-    """A turn that the caller has now."""
-
-    id: str
-    token: str
-    """Answers, renews and gives back the turn, and calls its tools."""
-    attempt: int
-    """How often it was given to an agent."""
-    lease_until: datetime
-    """Another process gets the turn after this, unless the lease is renewed."""
-    expires_at: datetime
-    """Nobody waits for the answer after this."""
-    turn: JsonValue
-    """The message, its origin, the user, earlier messages, and the tools."""
-
-
-class TakenTurnView(View):
-    """A turn, if there is one."""
-
-    taken: TakenTurn | None
-
-
-class AgentTurnView(View):
-    """Where a turn stands; what was said in it is in the conversation."""
-
-    id: str
-    user_id: str
-    agent_id: str
-    state: TurnState
-    attempts: int
-    """How often it was given to an agent."""
-    created_at: datetime
-    expires_at: datetime
-    lease_until: datetime | None
-    refused_answers: int
-    """How many answers came too late, or were not the first."""
-
-    @classmethod
-    def of(cls, turn: AgentTurn) -> Self:
-        """The view of a turn."""
-        return cls(
-            id=turn.id,
-            user_id=turn.conversation.user_id,
-            agent_id=turn.conversation.agent_id,
-            state=turn.state,
-            attempts=turn.attempts,
-            created_at=turn.created_at,
-            expires_at=turn.expires_at,
-            lease_until=turn.lease_until,
-            refused_answers=turn.refused_answers,
-        )
-
-
-class CalledToolView(View):
-    """What the tool answered, or why it refused."""
-
-    result: JsonValue
-    refused: str | None
 
 
 @operation("POST /v1/agent-turns/take", Scope.STEER, calls_out=True, shown_once=True, unaudited=NO_RECORD)
@@ -235,12 +112,12 @@ async def answer_agent_turn(context: RequestContext, command: AnswerTurn) -> Age
 )
 async def call_agent_turn_tool(context: RequestContext, command: CallTurnTool) -> CalledToolView:
     """Call a tool of a turn on behalf of its user; a refusal is an answer, with the reason."""
-    call = ToolCall(command.call_id or context.dependencies.ids.new(), command.tool, command.arguments)
+    call = TurnCall(command.call_id or context.dependencies.ids.new(), command.tool, command.arguments)
     change = partial(request_call, call=call, now=context.dependencies.clock.now())
     await _amend(context, command, change)
     turns = context.store.agent_turns
 
-    async def done() -> ToolCall | None:
+    async def done() -> TurnCall | None:
         turn = await turns.agent_turn(command.turn_id)
         found = next((one for one in turn.calls if one.id == call.id), None)
         if found is None:

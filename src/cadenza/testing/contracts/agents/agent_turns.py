@@ -12,8 +12,8 @@ import pytest
 from cadenza.domain.agents.agent_turn import (
     AgentTurn,
     AnswerCall,
-    ToolCall,
     TurnAnswer,
+    TurnCall,
     TurnState,
     lease,
     row_id,
@@ -47,8 +47,8 @@ FULL_TURN = AgentTurn(
     lease_until=NEW_YEAR + SHORT,
     attempts=3,
     calls=(
-        ToolCall("a", "create_schedule", {"name": "x"}, done=True, result={"id": "sched-aaaaa"}),
-        ToolCall("b", "delete_schedule", {}, done=True, refused="Not found."),
+        TurnCall("a", "create_schedule", {"name": "x"}, done=True, result={"id": "sched-aaaaa"}),
+        TurnCall("b", "delete_schedule", {}, done=True, refused="Not found."),
     ),
     refused_answers=2,
 )

@@ -13,7 +13,7 @@ from cadenza.adapters.stores.sql.rows import Read, Row, document
 from cadenza.adapters.stores.wakeup import agent_topic
 from cadenza.domain.agents.agent_turn import (
     AgentTurn,
-    ToolCall,
+    TurnCall,
     TurnState,
     offer,
     read_answer,
@@ -171,7 +171,7 @@ def _read(row: Row, read: Read) -> AgentTurn:
         earlier_tokens=tuple(orjson.loads(earlier)),
         lease_until=read(lease_until),
         attempts=attempts,
-        calls=tuple(ToolCall(**call) for call in orjson.loads(calls)),
+        calls=tuple(TurnCall(**call) for call in orjson.loads(calls)),
         answer=None if answer is None else read_answer(orjson.loads(answer)),
         refused_answers=refused_answers,
     )
