@@ -18,7 +18,7 @@ from cadenza.domain.agents.users import Agent, Runtime, UserKey, agent_target
 from cadenza.domain.json_values import Json
 from cadenza.engine.agents.own_agents import HttpAgents, PullAgents
 from cadenza.engine.worker.sweeper import Sweeper
-from cadenza.operations.access.keys import caller_of_turn
+from cadenza.operations.access.key_tokens import caller_of_turn
 from cadenza.ports.agents import AgentRuntime, CallTool, Prompt, Reply
 from cadenza.ports.own_agents.turns import SentTurn
 from cadenza.ports.store import Store

@@ -26,7 +26,7 @@ from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.agents.conversation import ConversationKey, Role
 from cadenza.domain.agents.users import UserKey
-from cadenza.operations.access.keys import _digest
+from cadenza.operations.access.key_tokens import _digest
 from cadenza.ports.access import StoredKey
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store

@@ -48,7 +48,7 @@ GROUPS = {
     "schedules": Group("Schedules of users and their agents.", (("agents", "Schedules"),)),
     "users": Group("Users of agents.", (("agents", "Users"),)),
     "agents": Group("Conversational agents.", (("agents", "Agents"),)),
-    "turns": Group("Turns of agents of your own.", (("agents", "Turns"),)),
+    "turns": Group("Turns of agents of your own.", (("own_agents.turns", "Turns"),)),
     "daily": Group(
         "Daily users. Without a subcommand: run the daily process.",
         (("daily", "Daily"), ("daily", "DailyReports")),

@@ -1,0 +1,1 @@
+"""Commands of agents that are services or processes of their own."""
