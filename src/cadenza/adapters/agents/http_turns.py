@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cadenza.adapters.telemetry.alert_webhook import without_references
+from cadenza.adapters.telemetry.webhook_channel import without_references
 from cadenza.domain.agents.agent_turn import AgentTurn, read_answer
 from cadenza.domain.agents.users import Agent
 from cadenza.domain.errors import InvalidRequest

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from cadenza.surfaces.cli.output import cards, columns, daily_tables, overview_tables, reports
+from cadenza.surfaces.cli.output import cards, columns, daily_tables, overview_tables, reports, turn_cards
 from cadenza.surfaces.cli.output.formatting import Column, Part, listing, many, text
 
 View = Callable[[Any], Iterable[Part]]
@@ -114,12 +114,12 @@ VIEWS: dict[str, View | str] = {
     "get_agent": cards.agent_card,
     "put_agent": cards.agent_card,
     "send_message": cards.reply,
-    "take_agent_turn": cards.taken_turn,
-    "renew_agent_turn": cards.turn_card,
-    "give_back_agent_turn": cards.turn_card,
-    "answer_agent_turn": cards.turn_card,
-    "get_agent_turn": cards.turn_card,
-    "call_agent_turn_tool": cards.called_tool,
+    "take_agent_turn": turn_cards.taken_turn,
+    "renew_agent_turn": turn_cards.turn_card,
+    "give_back_agent_turn": turn_cards.turn_card,
+    "answer_agent_turn": turn_cards.turn_card,
+    "get_agent_turn": turn_cards.turn_card,
+    "call_agent_turn_tool": turn_cards.called_tool,
     "delete_agent": "Deleted the agent {agent} with its schedules and conversations.",
     "list_daily_users": listing(daily_tables.USERS, "No daily users yet. Create one with cadenza daily put."),
     "get_daily_user": daily_tables.user_with_days,
