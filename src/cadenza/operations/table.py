@@ -7,7 +7,8 @@ from cadenza.operations.access.login_links import LOGIN_LINKS
 from cadenza.operations.access.secrets import SECRETS
 from cadenza.operations.access.usage import USAGE
 from cadenza.operations.agents.messages import MESSAGES
-from cadenza.operations.agents.schedules import SCHEDULES
+from cadenza.operations.agents.schedule_changes import SCHEDULE_CHANGES
+from cadenza.operations.agents.schedules import DELETION, SCHEDULES
 from cadenza.operations.agents.user_channels import USER_CHANNELS
 from cadenza.operations.agents.users_agents import PEOPLE
 from cadenza.operations.config.apply import CONFIG
@@ -58,6 +59,8 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *ANALYSES,
     *PLANNERS,
     *SCHEDULES,
+    *SCHEDULE_CHANGES,
+    *DELETION,
     *PEOPLE,
     *USER_CHANNELS,
     *MESSAGES,
