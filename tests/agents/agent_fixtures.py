@@ -83,7 +83,9 @@ class AgentFixture:
             ids=ids,
         )
         self.application = Application(replace(self.dependencies, conversations=self.conversations))
-        self.prompts = PromptDispatcher(conversations=self.conversations, store=self.store, clock=self.clock)
+        self.prompts = PromptDispatcher(
+            conversations=self.conversations, store=self.store, clock=self.clock, cron=cron
+        )
         self.executor = Executor(
             dispatcher=DispatcherByTarget(prompts=self.prompts), quota=NoQuota(), clock=self.clock
         )
@@ -116,7 +118,7 @@ class AgentFixture:
     async def schedule(self, user: str = ADA, **words: Any) -> Mapping[str, Any]:
         """Create a schedule of a user; by default it fires in twenty minutes."""
         given = {"name": "Pizza", "prompt": "take the pizza out", "schedule_type": "one-shot"}
-        if "run_at" not in words and "cron_expression" not in words:
+        if words.keys().isdisjoint({"run_at", "cron_expression", "interval_seconds"}):
             given["delay_seconds"] = words.pop("delay_seconds", 1_200)
         answer: Mapping[str, Any] = await self.ask(
             "create_schedule", user_id=user, **({"agent_id": HELPER} | given | words)

@@ -52,12 +52,18 @@ async def test_a_tool_answers_with_what_an_agent_can_confirm(agents: AgentFixtur
         "schedule_type": "recurring",
         "run_at": None,
         "cron_expression": "0 17 * * 1",
+        "interval_seconds": None,
+        "min_interval_seconds": None,
+        "max_interval_seconds": None,
         "timezone": "Europe/Berlin",
         "next_run_at": "2026-11-16T16:00:00Z",
         "enabled": True,
         "may_schedule": False,
+        "may_pace": False,
         "created_at": "2026-11-16T09:17:30Z",
         "paused": False,
+        "paused_until": None,
+        "pause_reason": None,
     }
     deleted = await agents.tools.call(agent(), "delete_schedule", {"schedule_id": made["id"]})
     assert deleted == {"deleted": True}
@@ -73,7 +79,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "no cron line": (RECURRING, "A recurring schedule needs cron_expression: five fields, "),
     "both": (
         RECURRING | {"cron_expression": "0 9 * * *", "run_at": "2030-01-01T00:00:00Z"},
-        "A recurring schedule takes cron_expression alone: ",
+        "A recurring schedule takes no moment: ",
     ),
     "both once": (
         ONE_SHOT | {"cron_expression": "0 9 * * *", "run_at": "2030-01-01T00:00:00Z"},

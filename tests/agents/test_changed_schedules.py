@@ -1,19 +1,20 @@
 """Schedules that are changed: what is not given stays, and limits hold."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.agents.schedule_fixtures import ANNA, BERT, ONCE, WEEKLY, ScheduleFixture, fixture
 
 from cadenza.domain.agents.schedule import Schedule, ScheduleType
-from cadenza.domain.agents.schedule_change import ScheduleChange
+from cadenza.domain.agents.schedule_change import ScheduleUpdate
 from cadenza.domain.errors import InvalidRequest, LimitReached, NotFound
 
 __all__ = ["fixture"]
 
 
-async def update(fixture: ScheduleFixture, schedule_id: str, **changes: str) -> Schedule:
-    return (await fixture.schedules.update(ANNA, schedule_id, ScheduleChange(**changes))).schedule
+async def update(fixture: ScheduleFixture, schedule_id: str, **changes: Any) -> Schedule:
+    return await fixture.schedules.update(ANNA, schedule_id, ScheduleUpdate(**changes), origin="test")
 
 
 async def test_what_is_not_given_stays(fixture: ScheduleFixture) -> None:
@@ -39,7 +40,7 @@ async def test_another_time_is_planned_at_once(fixture: ScheduleFixture) -> None
     [
         ({"run_at": "2020-01-01T00:00:00Z"}, "run_at"),
         ({"cron_expression": "61 * * * *"}, "cron_expression"),
-        ({"run_at": "2030-03-05T09:00:00Z", "cron_expression": "0 9 * * *"}, "run_at"),
+        ({"run_at": "2030-03-05T09:00:00Z", "cron_expression": "0 9 * * *"}, "cron_expression"),
         ({"timezone": "Mars/Base"}, "timezone"),
         ({"prompt": "  "}, "prompt"),
     ],
@@ -74,4 +75,4 @@ async def test_limits_hold_for_changes(fixture: ScheduleFixture) -> None:
 async def test_a_schedule_is_changed_for_its_own_user_alone(fixture: ScheduleFixture) -> None:
     before = (await fixture.create(**ONCE)).schedule
     with pytest.raises(NotFound):
-        await fixture.schedules.update(BERT, before.id, ScheduleChange(name="mine"))
+        await fixture.schedules.update(BERT, before.id, ScheduleUpdate(name="mine"), origin="test")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, get_type_hints
 
 import pytest
-from tests.agents.agent_fixtures import ADA, MINUTE, TENANT, AgentFixture
+from tests.agents.agent_fixtures import ADA, TENANT, AgentFixture
 from tests.operation_fixtures import A_TARGET, EVERY_MINUTE
 from tests.surfaces.operation_requests import BODIES
 
@@ -15,7 +15,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.errors import CadenzaError, Conflict, InvalidRequest
 from cadenza.domain.scheduling import steer
-from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.steer import ChangedEndpoint
@@ -205,10 +205,3 @@ def test_no_change_of_an_endpoint_is_made_to_a_schedule(change: Any) -> None:
     hint = OneShotHint(NOW, NOW + timedelta(hours=1)) if change is steer.take_one_shot else ARGUMENTS["hint"]
     with pytest.raises(Conflict, match=r"sched-a is a schedule of a user.*delete_schedule"):
         change(schedule, **{name: (ARGUMENTS | {"hint": hint})[name] for name in wanted})
-
-
-def test_a_prompt_has_no_interval() -> None:
-    with pytest.raises(InvalidRequest, match="not on an interval"):
-        Endpoint(
-            id="a", name="a", target=PromptTarget("helper", ADA, "Go."), baseline=Every(interval_ms=MINUTE)
-        )

@@ -267,10 +267,10 @@ async def test_a_schedule_that_was_given_up_can_be_resumed_by_its_user(fixture: 
     (paused,) = await fixture.schedules.schedules(ANNA)
     assert paused.paused
     with pytest.raises(NotFound):
-        await fixture.schedules.resume(BERT, made.schedule.id)
-    resumed = await fixture.schedules.resume(ANNA, made.schedule.id)
+        await fixture.schedules.resume(BERT, made.schedule.id, origin="test")
+    resumed = await fixture.schedules.resume(ANNA, made.schedule.id, origin="test")
     assert (resumed.paused, resumed.next_run_at) == (False, made.next_fires[0])
-    assert await fixture.schedules.resume(ANNA, made.schedule.id) == resumed
+    assert await fixture.schedules.resume(ANNA, made.schedule.id, origin="test") == resumed
 
 
 async def test_a_one_shot_that_was_given_up_fires_at_once_when_it_is_resumed(
@@ -279,5 +279,5 @@ async def test_a_one_shot_that_was_given_up_fires_at_once_when_it_is_resumed(
     made = await fixture.create(**ONCE)
     fixture.clock.jump(2 * 86_400_000)
     await give_up(fixture, made.schedule.id)
-    resumed = await fixture.schedules.resume(ANNA, made.schedule.id)
+    resumed = await fixture.schedules.resume(ANNA, made.schedule.id, origin="test")
     assert (resumed.next_run_at, resumed.enabled) == (fixture.clock.now(), True)

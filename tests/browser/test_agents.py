@@ -18,7 +18,7 @@ A_WHILE_MS = 20_000
 @pytest.fixture(scope="module")
 def program(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with site(tmp_path_factory.mktemp("site"), browser) as running:
-        people(running, "ada", "bob", "cleo", "dan", "fay", "gus")
+        people(running, "ada", "bob", "cleo", "dan", "fay", "gus", "hal", "ida")
         yield running
 
 
@@ -127,6 +127,72 @@ def test_a_schedule_is_made_told_and_deleted(visit: Visit) -> None:
     page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
     expect(schedules(page)).to_contain_text("No schedules for dan.")
     visit.complaints.clear()  # The browser writes the refusal of the cron line into its console.
+
+
+DESKTOP = ViewportSize(width=1440, height=900)
+
+
+def press(page: Page, action: str, name: str) -> None:
+    schedules(page).get_by_role("button", name=f"{action} {name}", exact=True).click()
+
+
+@pytest.mark.parametrize(("viewport", "user"), [(DESKTOP, "hal"), (PHONE, "ida")], ids=["1440", "390"])
+def test_everything_is_done_to_a_schedule_from_its_list(
+    program: Site, viewport: ViewportSize, user: str
+) -> None:
+    paced = {"interval_seconds": 1_800, "min_interval_seconds": 300, "max_interval_seconds": 7_200}
+    wanted = {"name": "Parcel", "prompt": "has it moved?", "schedule_type": "recurring", "user_id": user}
+    program.ask("POST /v1/schedules", wanted | paced | {"agent_id": "helper"})
+    with program.visit(viewport=viewport) as visit:
+        page = visit.go(f"/agents?user={user}&agent=helper")
+        edit_schedule(page)
+        snooze_pause_and_resume(page, visit)
+        run_and_delete(page, visit)
+        expect(schedules(page)).to_contain_text(f"No schedules for {user}.")
+
+
+def edit_schedule(page: Page) -> None:
+    listed, dialog = schedules(page), page.get_by_role("dialog")
+    expect(listed).to_contain_text("every 30 m, by helper")
+    expect(listed).to_contain_text("paced by its agent")
+    press(page, "Edit", "Parcel")
+    dialog.get_by_label("Name").fill("Post")
+    dialog.get_by_label("Every", exact=True).fill("1")
+    dialog.get_by_label("Every, unit").select_option("hours")
+    dialog.get_by_role("button", name="Save").click()
+    expect(listed).to_contain_text("every 1 h, by helper", timeout=A_WHILE_MS)
+
+
+def snooze_pause_and_resume(page: Page, visit: Visit) -> None:
+    listed, dialog = schedules(page), page.get_by_role("dialog")
+    press(page, "Snooze", "Post")
+    dialog.get_by_role("button", name="Snooze", exact=True).click()
+    expect(listed).to_contain_text("snoozed until")
+    press(page, "Resume", "Post")
+    expect(listed).not_to_contain_text("snoozed until")
+    press(page, "Pause", "Post")
+    dialog.get_by_label("Reason").fill("on holiday")
+    dialog.get_by_role("button", name="Pause", exact=True).click()
+    expect(listed.get_by_text("paused", exact=True)).to_be_visible()
+    press(page, "Why this time?", "Post")
+    expect(dialog).to_contain_text("on holiday")
+    assert visit.axe() == []
+    dialog.get_by_role("button", name="Close").click()
+    press(page, "Resume", "Post")
+
+
+def run_and_delete(page: Page, visit: Visit) -> None:
+    dialog = page.get_by_role("dialog")
+    press(page, "Run now", "Post")
+    press(page, "History", "Post")
+    expect(dialog.get_by_role("listitem")).to_have_count(1, timeout=A_WHILE_MS)
+    expect(dialog).to_contain_text("1 message")
+    visit.keep_screenshot(f"schedule-history-{page.evaluate('innerWidth')}")
+    dialog.get_by_role("button", name="Close").click()
+    visit.keep_screenshot(f"schedules-{page.evaluate('innerWidth')}")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+    press(page, "Delete", "Post")
+    dialog.get_by_role("button", name="Delete", exact=True).click()
 
 
 def test_a_user_and_an_agent_are_made_and_talk(visit: Visit) -> None:

@@ -15,6 +15,9 @@ from cadenza.testing.contracts.agents.runtime import a_prompt
 OWN_AGENT = ROOT / "docs" / "how-to" / "own-agent.md"
 TYPED = re.compile(r"^cadenza (agents put .*)$", re.MULTILINE)
 GUIDE = ROOT / "docs" / "how-to" / "agents.md"
+EXAMPLE_ID = "sched-a7b3c"
+A_SCHEDULE = re.compile(r"sched-[0-9a-z]+")
+"""The id of what the guide has just made stands where it writes its example."""
 SETTING = re.compile(r"`(CADENZA_\w+)=([^`]+)`")
 
 
@@ -27,9 +30,12 @@ def test_the_guide_to_agents_works(
         monkeypatch.setenv(name, value)
     commands = [line for line in CONSOLE.findall(guide) if not line.startswith("up")]
     shown: dict[str, str] = {}
+    made = EXAMPLE_ID
     for command in commands:
-        assert main(shlex.split(command)) == 0, command
-        shown[" ".join(command.split()[:2])] = capsys.readouterr().out
+        assert main(shlex.split(command.replace(EXAMPLE_ID, made))) == 0, command
+        out = shown[" ".join(command.split()[:2])] = capsys.readouterr().out
+        if command.startswith("schedules create"):
+            made = A_SCHEDULE.findall(out)[0]
     assert "I will remind you on" in shown["agents say"]
     assert "Take the pizza out" in shown["schedules list"]
     assert "cad_" in shown["users token"]

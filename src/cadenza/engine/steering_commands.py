@@ -110,10 +110,13 @@ class ProposeInterval:
             reason=_reason(arguments),
         )
 
+    def hint(self, now: datetime) -> IntervalHint:
+        """The hint, as of now."""
+        return IntervalHint(self.interval_ms, now + self.ttl, self.reason)
+
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """Write the hint and nudge."""
-        hint = IntervalHint(self.interval_ms, by.now + self.ttl, self.reason)
-        return take_interval_hint(endpoint, hint, now=by.now, cron=by.cron, origin=by.origin)
+        return take_interval_hint(endpoint, self.hint(by.now), now=by.now, cron=by.cron, origin=by.origin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,19 +150,22 @@ class ProposeNextTime:
             reason=_reason(arguments),
         )
 
+    def hint(self, now: datetime) -> OneShotHint:
+        """The hint, as of now."""
+        at = max(self.at or now + milliseconds(self.in_ms or 0), now)
+        expires_at = at + timedelta(minutes=DEFAULT_ONE_SHOT_TTL) if self.ttl is None else now + self.ttl
+        if expires_at <= at:
+            raise InvalidRequest(
+                "The hint would expire before its moment; give a longer ttlMinutes.", "ttlMinutes"
+            )
+        return OneShotHint(at, expires_at, self.reason)
+
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """Write the hint and nudge; a moment that has passed counts as now.
 
         Without a ttl it expires half an hour after its moment.
         """
-        asked = self.at or by.now + milliseconds(self.in_ms or 0)
-        at = max(asked, by.now)
-        expires_at = at + timedelta(minutes=DEFAULT_ONE_SHOT_TTL) if self.ttl is None else by.now + self.ttl
-        if expires_at <= at:
-            raise InvalidRequest(
-                "The hint would expire before its moment; give a longer ttlMinutes.", "ttlMinutes"
-            )
-        hint = OneShotHint(at, expires_at, self.reason)
+        asked, hint = self.at or by.now + milliseconds(self.in_ms or 0), self.hint(by.now)
         changed = take_one_shot(endpoint, hint, now=by.now, cron=by.cron, origin=by.origin)
         if asked >= by.now or not changed.applied:
             return changed

@@ -8,7 +8,8 @@ from cadenza.operations.access.secrets import SECRETS
 from cadenza.operations.access.usage import USAGE
 from cadenza.operations.agents.agent_turns import AGENT_TURNS
 from cadenza.operations.agents.messages import MESSAGES
-from cadenza.operations.agents.schedules import SCHEDULES
+from cadenza.operations.agents.schedule_changes import SCHEDULE_CHANGES
+from cadenza.operations.agents.schedules import DELETION, SCHEDULES
 from cadenza.operations.agents.user_channels import USER_CHANNELS
 from cadenza.operations.agents.users_agents import PEOPLE
 from cadenza.operations.config.apply import CONFIG
@@ -59,7 +60,9 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *ANALYSES,
     *PLANNERS,
     *SCHEDULES,
+    *SCHEDULE_CHANGES,
     *AGENT_TURNS,
+    *DELETION,
     *PEOPLE,
     *USER_CHANNELS,
     *MESSAGES,

@@ -29,6 +29,8 @@ class AgentTool(NamedTuple):
     name: str
     description: str
     schema: Mapping[str, Any]
+    ends_turn: bool = False
+    """Whether an agent that has called it need not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

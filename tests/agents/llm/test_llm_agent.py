@@ -12,7 +12,10 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.scheduling.run import RunStatus
 
-ALL = ["create_schedule", "list_schedules", "delete_schedule", "send_canvas_command"]
+SEED = ["create_schedule", "list_schedules", "delete_schedule"]
+CHANGES = ["update_schedule", "pause_schedule", "resume_schedule", "snooze_schedule", "run_schedule"]
+ALL = [*SEED, *CHANGES, "send_canvas_command"]
+FIRED = [*SEED, "send_canvas_command", "nothing_to_report"]
 THE_USER = UserKey(TENANT, ADA)
 CREATE: dict[str, Any] = {"name": "Pizza", "prompt": "take it out", "schedule_type": "one-shot"}
 
@@ -86,10 +89,38 @@ async def test_a_fired_turn_is_offered_no_tool_that_makes_schedules() -> None:
     agents = await with_model(script.model)
     await agents.schedule()
     await agents.fire()
-    assert script.offered[0] == ALL[1:]
+    assert script.offered[0] == FIRED[1:]
     assert "Tool 'create_schedule' not found" in script.heard[0]
     assert await agents.undelivered_texts() == ["Time to take the pizza out!"]
     assert await agents.schedules() == []
+
+
+async def test_a_turn_with_nothing_to_report_ends_without_a_further_request() -> None:
+    script = ScriptedModel(
+        [("list_schedules", {})], [("nothing_to_report", {"reason": "no news"})], "Unheard."
+    )
+    agents = await with_model(script.model)
+    made = await agents.schedule()
+    await agents.fire()
+    assert len(script.offered) == 2
+    assert await agents.undelivered() == []
+    (run,) = await agents.runs(made["id"])
+    assert isinstance(run.response, dict)
+    assert (run.response["nothing_to_report"], run.response["reason"]) == (True, "no news")
+
+
+async def test_a_fired_turn_that_paces_reads_when_it_comes_back() -> None:
+    slower = ("set_interval", {"intervalMs": 3_600_000, "reason": "night"})
+    wrong = ("set_interval", {"intervalMs": 3_600_000})
+    script = ScriptedModel([wrong], [slower], "Later.")
+    agents = await with_model(script.model)
+    bounds: dict[str, Any] = {"min_interval_seconds": 300, "max_interval_seconds": 7_200}
+    await agents.schedule(schedule_type="recurring", interval_seconds=1_800, **bounds)
+    await agents.fire(1_800_000)
+    assert set(script.offered[0]) >= {"set_next_time", "set_interval", "pause_schedule", "finish_schedule"}
+    assert "reason must say why" in script.heard[0]
+    assert "2026-11-16T10:47:30Z" in script.heard[1]
+    assert await agents.undelivered_texts() == ["Later."]
 
 
 async def test_a_fired_turn_that_may_schedule_makes_them_once() -> None:
@@ -98,7 +129,7 @@ async def test_a_fired_turn_that_may_schedule_makes_them_once() -> None:
     agents = await with_model(script.model)
     await agents.schedule(may_schedule=True)
     await agents.fire()
-    assert script.offered[0] == ALL
+    assert script.offered[0] == FIRED
     assert script.heard[0] == script.heard[1] == script.heard[2]
     assert "leave may_schedule out" in script.heard[3]
     assert len(await agents.schedules()) == 1

@@ -63,7 +63,7 @@ async def test_a_fired_schedule_is_answered_and_offered_less(llmock: LLMock, nam
     assert run.status is RunStatus.SUCCESS
     assert "[SCHEDULED: Pizza] take the pizza out" in sent(llmock)
     names = [str(tool.get("function", tool)["name"]) for tool in llmock.last_request.body["tools"]]
-    assert names == ["list_schedules", "delete_schedule", "send_canvas_command"]
+    assert names == ["list_schedules", "delete_schedule", "send_canvas_command", "nothing_to_report"]
 
 
 async def test_what_the_provider_fails_at_is_tried_again(llmock: LLMock) -> None:

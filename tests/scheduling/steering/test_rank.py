@@ -50,6 +50,7 @@ KEPT_FROM = {
     "pause": set(HintKind),
 }
 """What each thing in force keeps lower ranks from."""
+STEERING_KINDS = [kind for kind in HintKind if kind is not HintKind.FINISH]
 
 
 def steer(endpoint: Endpoint, kind: HintKind, origin: str) -> ChangedEndpoint:
@@ -66,9 +67,11 @@ def steer(endpoint: Endpoint, kind: HintKind, origin: str) -> ChangedEndpoint:
             return resume(planned, None, cron=CRON, **by)
         case HintKind.CLEAR:
             return clear_hints(planned, cron=CRON, **by)
+        case HintKind.FINISH:
+            raise AssertionError("only the turn of a schedule finishes it")
 
 
-@pytest.mark.parametrize(("what", "kind"), [*product(IN_FORCE, HintKind)])
+@pytest.mark.parametrize(("what", "kind"), [*product(IN_FORCE, STEERING_KINDS)])
 def test_only_a_lower_rank_is_kept_from_undoing_what_is_in_force(what: str, kind: HintKind) -> None:
     for theirs, ours in product(Rank, Rank):
         before = evolve(IN_FORCE[what](ORIGINS[theirs]), next_run_at=NOW + 10 * MINUTE)
@@ -98,7 +101,7 @@ def test_what_is_not_applied_says_why() -> None:
 )
 def test_what_is_over_keeps_nobody_off(over: dict[str, Any]) -> None:
     endpoint = an_endpoint(**over)
-    assert all(steer(endpoint, kind, "planner:learned").applied for kind in HintKind)
+    assert all(steer(endpoint, kind, "planner:learned").applied for kind in STEERING_KINDS)
 
 
 def test_a_person_hands_back_by_clearing() -> None:
@@ -151,7 +154,7 @@ def test_a_stated_rank_can_only_lower() -> None:
 
 def test_an_explanation_tells_what_was_not_applied_while_that_is_so() -> None:
     hinted = IN_FORCE["interval"]("dashboard")
-    history = [steer(hinted, kind, "rule:surge").record for kind in HintKind]
+    history = [steer(hinted, kind, "rule:surge").record for kind in STEERING_KINDS]
     records = [one for one in history if one is not None]
     told = " ".join(explain(hinted, now=NOW, cron=CRON, history=records).sentences)
     asked = "requested at 2025-01-01T00:00:00Z (rule: surge), was not applied, because an interval hint"

@@ -168,7 +168,9 @@ class Roles:
         assert given.conversations is not None
         dispatcher = DispatcherByTarget(
             http=TargetDispatcher(self.targets, context.process, self.world),
-            prompts=PromptDispatcher(conversations=given.conversations, store=context.store, clock=clock),
+            prompts=PromptDispatcher(
+                conversations=given.conversations, store=context.store, clock=clock, cron=CRON
+            ),
         )
         return WorkerLoop(
             store=store,

@@ -45,7 +45,17 @@ EXPECTED = {
     "audit restore": 3,
     **dict.fromkeys(("alerts acknowledge", "alerts silence", "alerts unsilence"), 3),
     "keys delete": 3,
-    "schedules update": 3,
+    **dict.fromkeys(
+        (
+            "schedules update",
+            "schedules pause",
+            "schedules snooze",
+            "schedules run-now",
+            "schedules history",
+            "schedules explain",
+        ),
+        3,
+    ),
     "schedules resume": 3,
     "turns take": 4,
     **dict.fromkeys(("turns show", "turns renew", "turns answer", "turns give-back", "turns call"), 3),

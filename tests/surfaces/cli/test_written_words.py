@@ -196,7 +196,7 @@ REFUSED = {
     "daily put ada --due noon": "--due must be HH:MM in UTC, such as 07:30.",
     "endpoints create --job agenda --name n --url https://example.com --every 1m": (
         "The job agenda holds the schedules of users: only `cadenza schedules create`,"
-        " `cadenza schedules update`, `cadenza schedules resume` and `cadenza schedules delete` change it."
+        " `cadenza schedules update` and `cadenza schedules delete` change it."
     ),
 }
 

@@ -16,7 +16,13 @@ ROUTED = [one for one in OPERATIONS if one.route is not None]
 OF_USERS = {
     "create_schedule",
     "list_schedules",
+    "update_schedule",
+    "pause_schedule",
     "resume_schedule",
+    "snooze_schedule",
+    "run_schedule",
+    "list_schedule_runs",
+    "explain_schedule",
     "delete_schedule",
     "get_user",
     "send_message",

@@ -12,15 +12,17 @@ interface Props {
   name: string;
   path: string;
   say: (answer: Json) => { text: string; bad: boolean };
+  onDone?: () => void;
 }
 
-export function ActionOnRecord({ label, name, path, say }: Props): JSX.Element {
+export function ActionOnRecord({ label, name, path, say, onDone }: Props): JSX.Element {
   const busy = useSignal(false);
   async function act(): Promise<void> {
     busy.value = true;
     try {
       const { text, bad } = say(await callApi<Json>("POST", path, { body: {} }));
       toast(text, { bad });
+      onDone?.();
     } catch (error) {
       toast(asProblem(error).message, { bad: true });
     } finally {

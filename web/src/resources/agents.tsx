@@ -1,12 +1,8 @@
-/** Users, agents and their schedules. */
+/** Users and agents. */
 
-import type { JSX } from "preact";
 import { countOf, type Resource } from "../forms/resource";
-import type { Field, Json, Values } from "../forms/fields";
-import { isGiven } from "../forms/kinds";
-import { NextRuns } from "../forms/next_runs";
+import type { Json } from "../forms/fields";
 import { LOCAL_ZONE, timeZones } from "../forms/zones";
-import { fullTime } from "../lib/format";
 import { UserChannels } from "./user_channels";
 
 async function schedulesOf(user: Json): Promise<string[]> {
@@ -90,65 +86,4 @@ export const AGENTS: Resource = {
   ],
   details: (agent) => `${String(agent["id"])}, ${whoAnswers(agent)}`,
   goesWith: () => Promise.resolve(["Deleted with it: its schedules and conversations. Messages that are not delivered yet stay."]),
-};
-
-const recurring = (values: Values): boolean => values["schedule_type"] === "recurring";
-const once = (values: Values): boolean => !recurring(values);
-const WHEN: Field[] = [
-  { name: "schedule_type", label: "Type", kind: "choice", initial: "one-shot", options: [{ value: "one-shot", label: "one-time" }, { value: "recurring", label: "recurring" }] },
-  { name: "run_at", label: "Run at", kind: "wall", when: once, help: "In the time zone below." },
-  { name: "cron_expression", label: "Cron expression", when: recurring, help: "Minute, hour, day, month, weekday, in the time zone below: 0 9 * * 1-5" },
-  { name: "timezone", label: "Time zone", initial: LOCAL_ZONE, suggest: timeZones },
-];
-
-function SchedulePreview({ values }: { values: Values }): JSX.Element | null {
-  if (!recurring(values)) return null;
-  const complete = isGiven(values["cron_expression"]!) && isGiven(values["timezone"]!);
-  const line = { kind: "cron", expression: values["cron_expression"], timezone: values["timezone"] };
-  return <NextRuns schedule={complete ? { baseline: line } : null} fields={WHEN} />;
-}
-
-export const SCHEDULES: Resource = {
-  slug: "schedules",
-  title: "Schedules",
-  one: "schedule",
-  about: "A schedule sends a prompt to an agent at a set time, once or repeatedly, and its user gets the answer.",
-  list: "/v1/schedules",
-  query: { enabled_only: false },
-  scope: "write",
-  create: "POST /v1/schedules",
-  update: "PATCH /v1/schedules/{id}",
-  remove: "DELETE /v1/schedules/{id}",
-  // A moment is stored in UTC, and so is its zone.
-  read: (schedule) => ({ ...schedule, run_at: (schedule["run_at"] as string | null)?.slice(0, 19) }),
-  // What is changed says by its time how often it fires.
-  prepare: ({ schedule_type, ...body }, before) => (before ? body : { schedule_type, ...body }),
-  notCopied: ["run_at"],
-  sections: [
-    {
-      fields: [
-        { name: "name", label: "Name" },
-        { name: "prompt", label: "Prompt for the agent", kind: "multiline" },
-        { name: "user_id", label: "User", kind: "reference", from: () => ({ path: "/v1/users" }), fixed: true },
-        { name: "agent_id", label: "Agent", kind: "reference", from: () => ({ path: "/v1/agents" }) },
-      ],
-    },
-    { fields: WHEN, extra: SchedulePreview },
-  ],
-  href: (schedule) => `/endpoints/${encodeURIComponent(String(schedule["id"]))}`,
-  details: (one) => {
-    const when = one["schedule_type"] === "recurring" ? `${String(one["cron_expression"])} (${String(one["timezone"])})` : `once, ${one["run_at"] ? fullTime(one["run_at"] as string) : ""}`;
-    return `${when}, by ${String(one["agent_id"])}, for ${String(one["user_id"])}${one["enabled"] ? "" : ", finished"}`;
-  },
-  goesWith: () => Promise.resolve(["It will not run again. Messages already sent are kept."]),
-  created: (answer) => (
-    <>
-      <p>“{String(answer["name"])}”: next runs</p>
-      <ol class="fires">
-        {(answer["next_fires"] as string[]).map((fire) => (
-          <li key={fire}>{fire}</li>
-        ))}
-      </ol>
-    </>
-  ),
 };

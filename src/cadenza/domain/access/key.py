@@ -57,6 +57,8 @@ class OnBehalfOf(NamedTuple):
     scheduled: bool = False
     """Whether a schedule started the turn, and not the user."""
     may_schedule: bool = True
+    schedule_id: str | None = None
+    """The schedule that started the turn."""
 
 
 class TurnToken(NamedTuple):

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cadenza.domain.agents.delivery import Delivery, SocketMessage
 from cadenza.domain.agents.users import AgentKey, UserKey
 from cadenza.domain.json_values import Json
 from cadenza.domain.validation import convert_to_utc, iso
+
+if TYPE_CHECKING:  # It plans endpoints, whose runs carry turns.
+    from cadenza.domain.agents.pacing import Pacing
 
 
 class OriginKind(StrEnum):
@@ -94,6 +97,8 @@ class Turn:
     tokens: int = 0
     delivered_in_response: bool = False
     """Whether the response to the user's own request delivers the messages."""
+    pacing: "Pacing | None" = None
+    """What it asks of the schedule that started it; takes effect with the run's commit."""
 
     def __post_init__(self) -> None:
         convert_to_utc(self, "began_at", "ended_at")

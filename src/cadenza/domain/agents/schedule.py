@@ -1,23 +1,27 @@
 """Agent schedules: endpoints with a prompt target, as users and agents see them."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, assert_never
 from zoneinfo import ZoneInfo
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
-from cadenza.domain.planning.planner_settings import Learning, Planning
-from cadenza.domain.scheduling.baseline import Cron, Once
+from cadenza.domain.planning.planner_settings import MOST_PAUSE_MINUTES, Learning, Planning
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.domain.scheduling.governor import CronClock, plan_next_run
-from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.governor import CronClock, guarded, plan_next_run
+from cadenza.domain.scheduling.plan import Candidate, Source
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.validation import milliseconds
 
 POLICY = Policy(timeout_ms=120_000, max_attempts=3, retry_delay_ms=15_000)
-NO_PLANNER = Planning(learning=Learning.OFF)
-"""Planners do not change when a schedule fires."""
+NO_PLANNER = Planning(learning=Learning.OFF, max_pause_minutes=MOST_PAUSE_MINUTES)
+"""Planners do not change when a schedule fires. Its own agent may end it, and so pause it for long."""
 SHOWN_FIRES = 3
 DAY = timedelta(days=1)
 
@@ -40,14 +44,21 @@ class Schedule(NamedTuple):
     schedule_type: ScheduleType
     run_at: datetime | None
     cron_expression: str | None
+    interval_seconds: int | None
+    min_interval_seconds: int | None
+    max_interval_seconds: int | None
     timezone: str
     next_run_at: datetime | None
     enabled: bool
     """Whether it will fire again; false for one that is finished or disabled."""
     may_schedule: bool
+    may_pace: bool
     created_at: datetime | None
     paused: bool
-    """Whether it waits to be resumed."""
+    """Whether it waits to be resumed, or for the end of a pause."""
+    paused_until: datetime | None
+    """The end of its pause; None if that lasts until it is resumed, or if there is none."""
+    pause_reason: str | None
 
 
 def belongs_to(endpoint: Endpoint, user: UserKey) -> bool:
@@ -73,11 +84,17 @@ def schedule_not_found(schedule_id: str) -> NotFound:
     return NotFound(f"Schedule {schedule_id} not found.")
 
 
+def prompt_of(endpoint: Endpoint) -> PromptTarget:
+    """The prompt that a schedule sends."""
+    target = endpoint.target
+    assert isinstance(target, PromptTarget), "a schedule has a prompt target"
+    return target
+
+
 def schedule_of(endpoint: Endpoint) -> Schedule:
     """The user's view of an endpoint with a prompt target."""
-    target, baseline = endpoint.target, endpoint.baseline
-    assert isinstance(target, PromptTarget), "a schedule has a prompt target"
-    recurring = not isinstance(baseline, Once)
+    target, baseline, guard = prompt_of(endpoint), endpoint.baseline, endpoint.guard
+    recurring, until = not isinstance(baseline, Once), endpoint.paused_until
     return Schedule(
         id=endpoint.id,
         user_id=target.user_id,
@@ -87,13 +104,23 @@ def schedule_of(endpoint: Endpoint) -> Schedule:
         schedule_type=ScheduleType.RECURRING if recurring else ScheduleType.ONE_SHOT,
         run_at=baseline.at if isinstance(baseline, Once) else None,
         cron_expression=baseline.expression if isinstance(baseline, Cron) else None,
+        interval_seconds=_in_seconds(baseline.interval_ms if isinstance(baseline, Every) else None),
+        min_interval_seconds=_in_seconds(guard.min_interval_ms),
+        max_interval_seconds=_in_seconds(guard.max_interval_ms),
         timezone=baseline.timezone if isinstance(baseline, Cron) else "UTC",
         next_run_at=endpoint.next_run_at,
         enabled=is_active(endpoint),
         may_schedule=target.may_schedule,
+        may_pace=target.may_pace,
         created_at=endpoint.created_at,
-        paused=endpoint.paused_until is not None,
+        paused=until is not None,
+        paused_until=None if until is None or until >= FOREVER else until,
+        pause_reason=None if until is None else endpoint.pause_reason,
     )
+
+
+def _in_seconds(span_ms: int | None) -> int | None:
+    return None if span_ms is None else span_ms // 1_000
 
 
 def with_first_fire(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> Endpoint:
@@ -102,37 +129,41 @@ def with_first_fire(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> En
     return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
 
 
-def resumed(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> Endpoint:
-    """A paused schedule with its next firing planned; one that fires once, and could not, fires at once.
-
-    One that is not paused stays as it is.
-    """
-    if not endpoint.paused(now):
-        return endpoint
-    opened = evolve(endpoint, paused_until=None, pause_reason=None, pause_origin=None)
-    if isinstance(endpoint.baseline, Once):
-        moment = max(now, endpoint.baseline.at)
-    else:
-        moment = plan_next_run(now, opened, cron).next_run_at or now
-    return evolve(opened, next_run_at=moment, next_source=Source.RESUME)
-
-
 def next_fires(endpoint: Endpoint, cron: CronClock, most: int = SHOWN_FIRES) -> list[datetime]:
     """The next moments at which it fires, at most so many."""
-    moment, baseline = endpoint.next_run_at, endpoint.baseline
-    fires: list[datetime] = []
-    while moment is not None and len(fires) < most:
-        fires.append(moment)
-        if not isinstance(baseline, Cron):
-            break
-        moment = cron.next(baseline.expression, moment, baseline.timezone)
-    return fires
+    return list(islice(_fires(endpoint, cron), most))
+
+
+def _fires(endpoint: Endpoint, cron: CronClock) -> Iterator[datetime]:
+    moment = endpoint.next_run_at
+    while moment is not None:
+        yield moment
+        moment = _fire_after(moment, endpoint, cron) if moment < FOREVER else None
+
+
+def _fire_after(moment: datetime, endpoint: Endpoint, cron: CronClock) -> datetime | None:
+    """The fire after one, within the guard and without hints; None if it fires once."""
+    baseline = endpoint.baseline
+    match baseline:
+        case Once():
+            return None
+        case Cron():
+            following = cron.next(baseline.expression, moment, baseline.timezone)
+        case Every():
+            following = moment + milliseconds(baseline.interval_ms)
+        case _:
+            assert_never(baseline)
+    return guarded(moment, moment, endpoint, Candidate(following, Source.FIRST))[0]
 
 
 def fires_in_a_day(endpoint: Endpoint, cron: CronClock, most: int) -> list[datetime]:
     """The moments at which it fires within 24 hours from the next one, at most so many."""
-    fires = next_fires(endpoint, cron, most)
-    return [fire for fire in fires if fire < fires[0] + DAY]
+    found: list[datetime] = []
+    for fire in islice(_fires(endpoint, cron), most):
+        if found and fire >= found[0] + DAY:
+            break
+        found.append(fire)
+    return found
 
 
 def format_moment(moment: datetime, timezone: str) -> str:

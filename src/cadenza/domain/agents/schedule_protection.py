@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -24,8 +24,8 @@ def refuse_schedule(endpoint: Endpoint) -> None:
     """Conflict if the endpoint is an agent schedule."""
     if is_schedule(endpoint):
         raise Conflict(
-            f"{endpoint.id} is a schedule of a user: change it with `update_schedule`, or delete it"
-            " with `delete_schedule`."
+            f"{endpoint.id} is a schedule of a user: change it with `update_schedule`, or delete it with"
+            " `delete_schedule`."
         )
 
 
@@ -34,7 +34,7 @@ def refuse_schedules_job(job_id: str | None) -> None:
     if job_id == SCHEDULES_JOB:
         raise Conflict(
             f"The job {SCHEDULES_JOB} holds the schedules of users: only `create_schedule`,"
-            " `update_schedule`, `resume_schedule` and `delete_schedule` change it."
+            " `update_schedule` and `delete_schedule` change it."
         )
 
 
@@ -62,3 +62,11 @@ def not_for_schedules(
         return change(endpoint, *arguments, **named)
 
     return refusing
+
+
+Change = TypeVar("Change", bound=Callable[..., Any])
+
+
+def for_schedules(change: Change) -> Change:
+    """A change that refuses agent schedules, without the refusal: for the operations for schedules alone."""
+    return cast("Change", vars(change)["__wrapped__"])

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import pairwise
-from zoneinfo import ZoneInfo
 
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule import (
@@ -14,40 +12,40 @@ from cadenza.domain.agents.schedule import (
     POLICY,
     ScheduleType,
     fires_in_a_day,
-    next_fires,
 )
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
+from cadenza.domain.agents.schedule_timing import (
+    Timing,
+    guard_of,
+    one_shot_baseline,
+    recurring_baseline,
+    within_limits,
+)
 from cadenza.domain.agents.users import UserKey, one_line
 from cadenza.domain.errors import InvalidRequest, LimitReached, NotAllowed
-from cadenza.domain.scheduling.baseline import Cron, Once
+from cadenza.domain.scheduling.baseline import Baseline, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.domain.validation import check_count, check_text, iso, milliseconds, quoted
-from cadenza.domain.wording import duration_in_words
+from cadenza.domain.validation import check_text
 
 LONGEST_PROMPT = 8_000
-LONGEST_AHEAD = timedelta(days=3_650)
 ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 SHORTEST_ID, LONGEST_ID = 5, 24
 TYPES = tuple(ScheduleType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewSchedule:
+class NewSchedule(Timing):
     """The arguments of `create_schedule`."""
 
     name: str
     prompt: str
     schedule_type: str
-    run_at: str | datetime | None = None
-    """A moment; without an offset it is read in `timezone`, or else in the user's time zone."""
-    cron_expression: str | None = None
     agent_id: str | None = None
-    timezone: str | None = None
-    delay_seconds: int | None = None
-    """Instead of `run_at`: the time from now."""
     may_schedule: bool = False
+    may_pace: bool | None = None
+    """None is yes for an interval that is given with both bounds of its guard, and otherwise no."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,101 +76,18 @@ def check_requester(requester: ScheduleRequester, wanted: NewSchedule) -> None:
         )
 
 
-def baseline_of(wanted: NewSchedule, *, now: datetime, zone: str | None) -> Once | Cron:
+def baseline_of(wanted: NewSchedule, *, now: datetime, zone: str | None) -> Baseline:
     """The baseline of a requested schedule; `zone` is the user's.
 
     1. The type decides which of the fields must be given, and which must not.
     2. A one-shot schedule has a moment that can be read and is in the future.
-    3. A recurring schedule has a cron expression, which the cron port checks, and a time zone.
+    3. A recurring schedule has a cron expression in a time zone, or an interval.
     """
     if wanted.schedule_type not in TYPES:
         raise InvalidRequest(f"schedule_type must be one of {', '.join(TYPES)}.", "schedule_type")
     if wanted.schedule_type == ScheduleType.RECURRING:
-        return _recurring(wanted, wanted.timezone or zone)
-    return Once(_in_the_future(_moment(wanted, now=now, zone=wanted.timezone or zone), now))
-
-
-def _recurring(wanted: NewSchedule, zone: str | None) -> Cron:
-    if wanted.run_at is not None or wanted.delay_seconds is not None:
-        raise InvalidRequest(
-            "A recurring schedule takes cron_expression alone: leave run_at and delay_seconds out, or make"
-            " it one-shot.",
-            "run_at",
-        )
-    if wanted.cron_expression is None:
-        raise InvalidRequest(
-            "A recurring schedule needs cron_expression: five fields, such as 0 17 * * 1 for Mondays at"
-            " 17:00.",
-            "cron_expression",
-        )
-    if zone is None:
-        raise InvalidRequest(
-            "A recurring schedule needs a time zone, and the user has none: ask where they are, and give a"
-            " timezone such as Europe/Berlin.",
-            "timezone",
-        )
-    return Cron(wanted.cron_expression, zone)
-
-
-def _moment(wanted: NewSchedule, *, now: datetime, zone: str | None) -> datetime:
-    if wanted.cron_expression is not None:
-        raise InvalidRequest(
-            "A one-shot schedule takes run_at alone: leave cron_expression out, or make it recurring.",
-            "cron_expression",
-        )
-    if (wanted.run_at is None) == (wanted.delay_seconds is None):
-        raise InvalidRequest(
-            "A one-shot schedule needs a moment: either run_at, such as 2030-01-31T09:00:00+01:00, or"
-            " delay_seconds.",
-            "run_at",
-        )
-    if wanted.delay_seconds is not None:
-        seconds = check_count(
-            "delay_seconds", wanted.delay_seconds, least=1, most=LONGEST_AHEAD // timedelta(seconds=1)
-        )
-        return now + timedelta(seconds=seconds)
-    return _with_offset(_parse(wanted.run_at), zone)
-
-
-def _parse(value: str | datetime | None) -> datetime:
-    if isinstance(value, datetime):
-        return value
-    try:
-        return datetime.fromisoformat(check_text("run_at", value).strip())
-    except ValueError:
-        example = "2030-01-31T09:00:00+01:00"
-        raise InvalidRequest(f"run_at must be an ISO date and time, such as {example}.", "run_at") from None
-
-
-def _with_offset(moment: datetime, zone: str | None) -> datetime:
-    """The moment in UTC; a local time that daylight saving skips is moved later by the skipped time."""
-    if moment.utcoffset() is None:
-        moment = moment.replace(tzinfo=_zone_of(zone))
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise InvalidRequest("run_at is outside the calendar: check the year.", "run_at") from None
-
-
-def _zone_of(zone: str | None) -> ZoneInfo:
-    if zone is None:
-        raise InvalidRequest(
-            "run_at has no offset and the user has no time zone: ask where they are, and give an offset"
-            " such as +01:00 or a timezone such as Europe/Berlin.",
-            "run_at",
-        )
-    return ZoneInfo(zone)
-
-
-def _in_the_future(moment: datetime, now: datetime) -> datetime:
-    if moment <= now:
-        raise InvalidRequest(
-            f"run_at {iso(moment)} is in the past: it is {iso(now)} now. Give a time in the future.",
-            "run_at",
-        )
-    if moment > now + LONGEST_AHEAD:
-        raise InvalidRequest(f"run_at {iso(moment)} is more than ten years ahead: check the year.", "run_at")
-    return moment
+        return recurring_baseline(wanted, wanted.timezone or zone)
+    return one_shot_baseline(wanted, now=now, zone=wanted.timezone or zone)
 
 
 def request_digest(requester: ScheduleRequester, wanted: NewSchedule) -> str:
@@ -190,35 +105,53 @@ def schedule_id(request: str, length: int) -> str:
     return f"sched-{letters}"
 
 
-def check_prompt(prompt: str) -> str:
-    """The prompt, if it says something; InvalidRequest otherwise."""
-    prompt = check_text("prompt", prompt, longest=LONGEST_PROMPT)
-    if not prompt.strip():
-        raise InvalidRequest("prompt must not be empty.", "prompt")
-    return prompt
-
-
 def draft_endpoint(
     requester: ScheduleRequester,
     wanted: NewSchedule,
     *,
-    baseline: Once | Cron,
+    baseline: Baseline,
     agent_id: str,
     length: int = SHORTEST_ID,
 ) -> Endpoint:
     """The endpoint of a new schedule, without a next run."""
     request = request_digest(requester, wanted)
-    prompt = check_prompt(wanted.prompt)
+    guard = guard_of(wanted, baseline)
+    paces = wanted.may_pace
+    if paces is None:
+        paces = isinstance(baseline, Every) and None not in (guard.min_interval_ms, guard.max_interval_ms)
     return Endpoint(
         id=schedule_id(request, length),
         name=one_line("name", wanted.name),
         tenant_id=requester.user.tenant_id,
         job_id=SCHEDULES_JOB,
-        target=PromptTarget(agent_id, requester.user.id, prompt, wanted.may_schedule, request),
+        target=PromptTarget(
+            agent_id,
+            requester.user.id,
+            checked_prompt(wanted.prompt),
+            wanted.may_schedule,
+            request,
+            may_pace=checked_pacing(paces, baseline),
+        ),
         baseline=baseline,
+        guard=guard,
         policy=POLICY,
         planning=NO_PLANNER,
     )
+
+
+def checked_prompt(prompt: object) -> str:
+    """A prompt that says something."""
+    text = check_text("prompt", prompt, longest=LONGEST_PROMPT)
+    if not text.strip():
+        raise InvalidRequest("prompt must not be empty.", "prompt")
+    return text
+
+
+def checked_pacing(paces: bool, baseline: Baseline) -> bool:  # noqa: FBT001 - it is the value itself
+    """Whether its agent may pace a schedule; InvalidRequest for one that fires once."""
+    if paces and isinstance(baseline, Once):
+        raise InvalidRequest("A one-shot schedule fires once: leave may_pace out.", "may_pace")
+    return paces
 
 
 def admit_schedule(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits, cron: CronClock) -> Endpoint:
@@ -232,14 +165,26 @@ def admit_schedule(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits,
     for one in active:
         if same_request(one, new):
             return one
+    check_count_of(active, limits)
+    return within_limits_of_user(new, active, limits=limits, cron=cron)
+
+
+def check_count_of(active: Sequence[Endpoint], limits: Limits) -> None:
+    """LimitReached if the user can have no further active schedule."""
     most = limits.schedules_per_user
     if most is not None and len(active) >= most:
         raise LimitReached(
             f"The user has {len(active):,} active schedules, and the limit is {most:,}: delete one first."
         )
-    _check_interval(new, limits.schedule_min_interval_ms, cron)
-    _check_fires([new, *active], limits.schedule_fires_per_day, cron)
-    return new
+
+
+def within_limits_of_user(
+    schedule: Endpoint, others: Sequence[Endpoint], *, limits: Limits, cron: CronClock
+) -> Endpoint:
+    """The schedule within the limits of its user, who has these others."""
+    limited = within_limits(schedule, limits, cron)
+    _check_fires([limited, *others], limits.schedule_fires_per_day, cron)
+    return limited
 
 
 def same_request(one: Endpoint, other: Endpoint) -> bool:
@@ -262,19 +207,6 @@ def daily_limit_reached(fires: int, tokens: int, *, limits: Limits) -> str | Non
 def tomorrow(now: datetime) -> datetime:
     """When the daily counters start again: midnight UTC."""
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + DAY
-
-
-def _check_interval(new: Endpoint, least_ms: int | None, cron: CronClock) -> None:
-    if least_ms is None or not isinstance(new.baseline, Cron):
-        return
-    within_a_day = fires_in_a_day(new, cron, most=200)
-    fires = next_fires(new, cron, most=len(within_a_day) + 1)
-    if any(later - earlier < milliseconds(least_ms) for earlier, later in pairwise(fires)):
-        raise InvalidRequest(
-            f"{quoted(new.baseline.expression)} fires more often than every {duration_in_words(least_ms)}:"
-            " leave more time between two fires.",
-            "cron_expression",
-        )
 
 
 def _check_fires(schedules: Sequence[Endpoint], most: int | None, cron: CronClock) -> None:

@@ -8,8 +8,8 @@ from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.steer import HintRecord
 
 ENDED_BY: dict[HintKind, frozenset[HintKind]] = {
-    HintKind.INTERVAL: frozenset({HintKind.INTERVAL, HintKind.CLEAR}),
-    HintKind.ONE_SHOT: frozenset({HintKind.ONE_SHOT, HintKind.CLEAR}),
+    HintKind.INTERVAL: frozenset({HintKind.INTERVAL, HintKind.CLEAR, HintKind.FINISH}),
+    HintKind.ONE_SHOT: frozenset({HintKind.ONE_SHOT, HintKind.CLEAR, HintKind.FINISH}),
     HintKind.PAUSE: frozenset({HintKind.PAUSE, HintKind.RESUME}),
 }
 """The records that end a hint or pause of each kind."""

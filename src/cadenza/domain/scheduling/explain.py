@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, assert_never
 
+from cadenza.domain.agents.pacing import finish_of
 from cadenza.domain.planning.planner_limits import why_kept_off, why_not_switched
 from cadenza.domain.scheduling.abandon import TRIAL_WORDS, given_up, is_suspect, trial_of
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
@@ -89,7 +90,7 @@ def _answer(endpoint: Endpoint, history: Iterable[HintRecord], now: datetime) ->
     if endpoint.lease is not None:
         return f"{name} is running now; its next run is planned when this run ends."
     if moment is None:
-        return f"{name} has no next run: {SOURCE_REASONS[endpoint.next_source]}."
+        return f"{name} has no next run: {SOURCE_REASONS[endpoint.next_source]}{_end(endpoint, history)}."
     if given_up(endpoint) or moment >= FOREVER:
         why = f": {endpoint.pause_reason}" if given_up(endpoint) else ""
         return f"{name} is paused until resumed{why}."
@@ -104,6 +105,11 @@ def _answer(endpoint: Endpoint, history: Iterable[HintRecord], now: datetime) ->
         late = f" ({span_in_words(now - moment)} ago)" if now - moment >= milliseconds(1) else ""
         return f"{name} has been due since {iso(moment)}{late}: {because}."
     return f"{name} runs next at {iso(moment)}, in {span_in_words(moment - now)}: {because}."
+
+
+def _end(endpoint: Endpoint, history: Iterable[HintRecord]) -> str:
+    ended = finish_of(endpoint, history)
+    return "" if ended is None else f" ({origin_text(ended.origin)}){_why(ended.reason)}"
 
 
 def _because(endpoint: Endpoint, history: Iterable[HintRecord]) -> str:
@@ -206,6 +212,8 @@ def _call(record: HintRecord) -> str:
             return "A resume"
         case HintKind.CLEAR:
             return "A request to clear its hints"
+        case HintKind.FINISH:
+            return "Its end"
     assert_never(record.kind)
 
 

@@ -27,6 +27,7 @@ class HintKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     CLEAR = "clear"
+    FINISH = "finish"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def origin_text(origin: str | None) -> str:
 
 
 def _person(origin: str) -> str:
-    return PEOPLE.get(origin) or origin.replace("key:", "key ", 1)
+    return PEOPLE.get(origin) or origin.replace("key:", "key ", 1).replace("user:", "user ", 1)
 
 
 PAUSE, INTERVAL, ONE_SHOT, JOB_PAUSE = "pause", "interval hint", "one-shot hint", "pause of the job"
@@ -157,6 +158,7 @@ UNDONE_BY = {
     HintKind.PAUSE: (PAUSE, INTERVAL, ONE_SHOT, JOB_PAUSE),
     HintKind.RESUME: (PAUSE, JOB_PAUSE),
     HintKind.CLEAR: (PAUSE, INTERVAL, ONE_SHOT),
+    HintKind.FINISH: (PAUSE, INTERVAL, ONE_SHOT),
 }
 """What each kind of steering would replace, end or silence."""
 

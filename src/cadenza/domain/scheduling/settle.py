@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from cadenza.domain.agents.conversation import Turn
+from cadenza.domain.agents.pacing import finished, paced_by_turn
 from cadenza.domain.agents.schedule_firing import FAILED, turn_of
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.scheduling.abandon import (
@@ -22,7 +23,7 @@ from cadenza.domain.scheduling.plan import Candidate, Source
 from cadenza.domain.scheduling.requested_runs.ending import after_request, is_cancelled, with_cancel_words
 from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus, SkippedSlot, closed_run
 from cadenza.domain.scheduling.slots import cadence_ms, slots_between, slots_missed
-from cadenza.domain.scheduling.steer import without_one_shot_of, without_stale_hints
+from cadenza.domain.scheduling.steer import HintRecord, without_one_shot_of, without_stale_hints
 from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import milliseconds
 
@@ -39,6 +40,8 @@ class SettledRun(NamedTuple):
     """The turn it adds to a conversation, stored and delivered with the commit that closes the run."""
     raised: Alert | None = None
     """The alert it raises, stored in that commit too."""
+    paced: tuple[HintRecord, ...] = ()
+    """What its turn asked of the schedule, as lines of the hint history in that commit."""
 
 
 class _NextRun(NamedTuple):
@@ -58,6 +61,7 @@ def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: C
     5. Any other has its verdict, and the governor plans the next.
     6. The user of a schedule that failed, and is not retried, gets a message.
     7. A run that was asked to be cancelled is the verdict of its slot; a requested run never is one.
+    8. A turn that has answered steers its own schedule, before the governor plans.
     """
     if _is_ordinary(endpoint, completion) and now.tzinfo is UTC and not completion.started_after(now):
         return _settle_ordinary(endpoint, completion, now)
@@ -74,12 +78,18 @@ def settle_step_by_step(
     if completion.claim.is_requested:
         return _settle_request(counted, completion, now, cancelled=asked)
     tidy, passed = without_stale_hints(counted, now)
+    steered = None if asked else paced_by_turn(tidy, completion, now=now, cron=cron)
     if asked:
         after, verdict = _plan_after_cancelled(tidy, completion.claim, now, cron)
     else:
-        after, verdict = _next_run(tidy, completion, now, cron)
+        after, verdict = _next_run(tidy if steered is None else steered.endpoint, completion, now, cron)
     run = closed_run(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
-    return SettledRun(after, run, passed, turn_of(completion, verdict=verdict))
+    turn = turn_of(completion, verdict=verdict)
+    if steered is None:
+        return SettledRun(after, run, passed, turn)
+    return SettledRun(
+        finished(after) if steered.is_finished else after, run, passed, turn, paced=steered.records
+    )
 
 
 def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
@@ -87,6 +97,7 @@ def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
     claim, outcome, _ = completion
     return (
         outcome.status is SUCCESS
+        and outcome.turn is None
         and claim.started_at is not None
         and type(endpoint.baseline) is Every
         and type(endpoint.target) is not HeartbeatTarget
@@ -123,7 +134,7 @@ def _settle_ordinary(endpoint: Endpoint, completion: Completion, now: datetime) 
         missed_slots=passed - 1 if passed else 0,
     )
     run = closed_run(completion, verdict=True, coalesced=endpoint.missed_slots + late)
-    return SettledRun(after, run, (), completion.outcome.turn)
+    return SettledRun(after, run)
 
 
 def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> SettledRun:

@@ -108,6 +108,8 @@ class PromptTarget:
     """Whether the turn that it starts may make schedules; those may then make none."""
     request: str | None = None
     """Stands for a turn and what was asked for in it, so that the same thing asked for twice is made once."""
+    may_pace: bool = False
+    """Whether the turn that it starts may steer this schedule: its next time, interval, pause and end."""
 
 
 @dataclass(frozen=True, slots=True)

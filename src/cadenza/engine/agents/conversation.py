@@ -20,6 +20,8 @@ from cadenza.domain.agents.conversation import (
 from cadenza.domain.agents.delivery import Delivery, SocketMessage, Subtitle
 from cadenza.domain.agents.schedule_request import daily_limit_reached
 from cadenza.domain.errors import Conflict, LimitReached, Unavailable
+from cadenza.domain.json_values import Json
+from cadenza.engine.agents.own_schedule_tools import OwnScheduleTools
 from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.engine.agents.turn_tools import TurnTools
 from cadenza.ports.agents import (
@@ -47,6 +49,8 @@ class TurnInput(NamedTuple):
     """The same without the prefix that marks a scheduled message."""
     origin: Origin = FROM_USER
     may_schedule: bool = True
+    own_schedule: OwnScheduleTools | None = None
+    """The tools for the schedule that started the turn."""
 
 
 CommitTurn = Callable[[], Awaitable[Sequence[Delivery]]]
@@ -57,6 +61,8 @@ class TurnResult(NamedTuple):
 
     reply: Reply
     turn: Turn
+    record: Json = None
+    """The calls of the turn and the refusals."""
 
 
 class TurnOnce(Protocol):
@@ -109,7 +115,7 @@ class Conversations:
         """
         turn_id = self._ids.new() if once is None else once.turn_id
         check = None if once is None else once.check
-        async with self.run_turn(key, TurnInput(turn_id, text, text), check) as (reply, turn):
+        async with self.run_turn(key, TurnInput(turn_id, text, text), check) as (reply, turn, _):
             commit = partial(self._commit, replace(turn, delivered_in_response=delivered_in_response))
             if reply.error is not None:
                 await self._store.conversations.commit_turn(turn)
@@ -138,7 +144,7 @@ class Conversations:
 
     async def _answer(self, key: ConversationKey, turn_input: TurnInput, token: str) -> TurnResult:
         began = self._clock.now()
-        turn_tools = TurnTools(self._tools, _caller(key, turn_input))
+        turn_tools = TurnTools(self._tools, _caller(key, turn_input), turn_input.own_schedule)
         prompt = await self._prompt(key, turn_input, turn_tools=turn_tools, now=began)
         reply = await self._runtime.process_prompt(prompt, turn_tools.call)
         turn = Turn(
@@ -149,9 +155,9 @@ class Conversations:
             token=token,
             tokens=reply.tokens.total,
         )
-        return TurnResult(
-            reply, turn if reply.error is not None else _with_reply(turn, prompt, turn_tools, reply)
-        )
+        if reply.error is None:
+            turn = _with_reply(turn, prompt, turn_tools, reply)
+        return TurnResult(reply, turn, turn_tools.record)
 
     async def _prompt(
         self, key: ConversationKey, turn_input: TurnInput, *, turn_tools: TurnTools, now: datetime
@@ -194,6 +200,7 @@ def _caller(key: ConversationKey, turn_input: TurnInput) -> Caller:
         turn=turn_input.turn_id,
         scheduled=turn_input.origin.kind is not OriginKind.USER,
         may_schedule=turn_input.may_schedule,
+        schedule_id=turn_input.origin.schedule_id,
     )
     return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", on_behalf_of, surface=Surface.AGENT)
 

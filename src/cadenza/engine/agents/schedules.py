@@ -1,23 +1,30 @@
-"""Creates, lists, changes, resumes and deletes the agent schedules of users."""
+"""Creates, lists, changes and deletes the agent schedules of users."""
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
-from functools import partial
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule import (
     Schedule,
     format_moment,
+    is_active,
     next_fires,
-    resumed,
     schedule_not_found,
     schedule_of,
     schedule_of_user,
     with_first_fire,
 )
-from cadenza.domain.agents.schedule_change import ScheduleChange, changed_schedule, request_after
+from cadenza.domain.agents.schedule_change import (
+    ScheduleUpdate,
+    changed_baseline,
+    due_now,
+    paused,
+    resumed,
+    snoozed,
+    updated,
+)
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.schedule_request import (
     LONGEST_ID,
@@ -26,13 +33,15 @@ from cadenza.domain.agents.schedule_request import (
     ScheduleRequester,
     admit_schedule,
     baseline_of,
+    check_count_of,
     check_requester,
     draft_endpoint,
     same_request,
 )
+from cadenza.domain.agents.schedule_timing import future_moment
 from cadenza.domain.agents.users import AgentKey, User, UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
-from cadenza.domain.scheduling.baseline import Cron, Once
+from cadenza.domain.scheduling.baseline import Baseline, Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -40,7 +49,7 @@ from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.store import Store
 
 EVERY_MINUTE = "* * * * *"
-EVERY = Page(limit=100_000)
+MOST_ACTIVE = 10_000
 
 
 class CreatedSchedule(NamedTuple):
@@ -81,47 +90,100 @@ class AgentSchedules:
         found = await self._store.schedules.schedules(user, active_only=enabled_only, page=page)
         return [schedule_of(endpoint) for endpoint in found]
 
-    async def update(self, user_key: UserKey, schedule_id: str, change: ScheduleChange) -> CreatedSchedule:
-        """Change a schedule; with another time, its next firing is planned anew within the user's limits."""
-        user = await self._store.users.user(user_key)
-        current = await self._amend(user_key, schedule_id, lambda endpoint: endpoint)
-        wanted = request_after(schedule_of(current), change)
-        await self._store.agents.agent(AgentKey(user.tenant_id, wanted.agent_id or ""))
-        baseline = self._baseline(wanted, user) if change.moves else None
-        rule = partial(
-            changed_schedule, wanted=wanted, baseline=baseline, now=self._clock.now(), cron=self._cron
-        )
-        if change.moves:
-            await self._admit_change(user, rule(current))
-        return self._created(await self._amend(user_key, schedule_id, rule), user)
-
-    async def _admit_change(self, user: User, changed: Endpoint) -> None:
-        """Refuse a change that the user's limits do not allow beside the other schedules."""
-        limits = (await self._store.tenants.tenant(user.tenant_id)).limits
-        active = await self._store.schedules.schedules(user.key, page=EVERY)
-        others = [one for one in active if one.id != changed.id]
-        admit_schedule(changed, others, limits=limits, cron=self._cron)
-
     async def delete(self, user: UserKey, schedule_id: str) -> None:
         """Delete a schedule; NotFound if the user has none under this id."""
-        await self._amend(user, schedule_id, lambda endpoint: evolve(endpoint, archived=True))
+        await self._amend(user, schedule_id, lambda one: ChangedEndpoint(evolve(one, archived=True)))
 
-    async def resume(self, user: UserKey, schedule_id: str) -> Schedule:
-        """Let a paused schedule fire again; one that is not paused stays as it is."""
-        rule = partial(resumed, now=self._clock.now(), cron=self._cron)
-        return schedule_of(await self._amend(user, schedule_id, rule))
+    async def update(
+        self, user: UserKey, schedule_id: str, update: ScheduleUpdate, *, origin: str
+    ) -> Schedule:
+        """Change what a schedule says or when it fires, within the limits of its user."""
+        zone = (await self._store.users.user(user)).timezone
+        limits = (await self._store.tenants.tenant(user.tenant_id)).limits
+        if update.agent_id is not None:
+            await self._store.agents.agent(AgentKey(user.tenant_id, update.agent_id))
+        if update.timezone is not None:
+            self._cron.check(EVERY_MINUTE, update.timezone)
+        others = await self._active_beside(user, schedule_id)
+        by = self._by(origin)
+
+        def change(endpoint: Endpoint) -> ChangedEndpoint:
+            baseline = changed_baseline(endpoint, update, now=by["now"], zone=zone)
+            if isinstance(baseline, Cron):
+                self._check_line(baseline)
+            return updated(endpoint, update, baseline=baseline, others=others, limits=limits, **by)
+
+        return schedule_of(await self._amend(user, schedule_id, change))
+
+    async def pause(
+        self, user: UserKey, schedule_id: str, until: str | None, reason: str | None, *, origin: str
+    ) -> Schedule:
+        """Do not let a schedule fire until a moment or, without one, until it is resumed."""
+        end = None if until is None else await self._moment(user, until)
+        by = self._by(origin)
+        return schedule_of(await self._amend(user, schedule_id, lambda one: paused(one, end, reason, **by)))
+
+    async def resume(self, user: UserKey, schedule_id: str, *, origin: str) -> Schedule:
+        """Let a schedule fire again that was paused or is done; any other stays as it is."""
+        limits = (await self._store.tenants.tenant(user.tenant_id)).limits
+        others, by = await self._active_beside(user, schedule_id), self._by(origin)
+
+        def change(endpoint: Endpoint) -> ChangedEndpoint:
+            changed = resumed(endpoint, **by)
+            if is_active(changed.endpoint) and not is_active(endpoint):
+                check_count_of(others, limits)
+            return changed
+
+        return schedule_of(await self._amend(user, schedule_id, change))
+
+    async def snooze(
+        self, user: UserKey, schedule_id: str, *, for_seconds: int | None, until: str | None, origin: str
+    ) -> Schedule:
+        """Put off the next firing of a schedule to a moment, once."""
+        if (for_seconds is None) == (until is None):
+            raise InvalidRequest("Give either for_seconds or until.", "until")
+        now = self._clock.now()
+        end = now + timedelta(seconds=for_seconds or 0) if until is None else await self._moment(user, until)
+        by = self._by(origin) | {"now": now}
+        return schedule_of(await self._amend(user, schedule_id, lambda one: snoozed(one, end, **by)))
+
+    async def run_now(self, user: UserKey, schedule_id: str) -> Schedule:
+        """Let a schedule fire at once, beside its regular times."""
+        now = self._clock.now()
+        return schedule_of(await self._amend(user, schedule_id, lambda one: due_now(one, now=now)))
+
+    async def schedule(self, user: UserKey, schedule_id: str) -> Endpoint:
+        """The endpoint of a schedule; NotFound if the user has none under this id."""
+        try:
+            endpoint = await self._store.endpoints.get(EndpointKey(user.tenant_id, schedule_id))
+        except NotFound:
+            raise schedule_not_found(schedule_id) from None
+        return schedule_of_user(endpoint, user)
 
     async def _amend(
-        self, user: UserKey, schedule_id: str, change: Callable[[Endpoint], Endpoint]
+        self, user: UserKey, schedule_id: str, change: Callable[[Endpoint], ChangedEndpoint]
     ) -> Endpoint:
-        def changed(endpoint: Endpoint) -> ChangedEndpoint:
-            return ChangedEndpoint(change(schedule_of_user(endpoint, user)))
+        def of_user(endpoint: Endpoint) -> ChangedEndpoint:
+            return change(schedule_of_user(endpoint, user))
 
         try:
             key = EndpointKey(user.tenant_id, schedule_id)
-            return (await self._store.endpoints.amend(key, changed)).endpoint
+            return (await self._store.endpoints.amend(key, of_user)).endpoint
         except NotFound:
             raise schedule_not_found(schedule_id) from None
+
+    def _by(self, origin: str) -> dict[str, Any]:
+        return {"now": self._clock.now(), "cron": self._cron, "origin": origin}
+
+    async def _moment(self, user: UserKey, until: str) -> datetime:
+        """The end of a pause or a snooze; without an offset it is in the user's time zone."""
+        zone = (await self._store.users.user(user)).timezone
+        return future_moment("until", until, now=self._clock.now(), zone=zone)
+
+    async def _active_beside(self, user: UserKey, schedule_id: str) -> list[Endpoint]:
+        """The user's other active schedules."""
+        active = await self._store.schedules.schedules(user, page=Page(MOST_ACTIVE))
+        return [one for one in active if one.id != schedule_id]
 
     async def _agent_of(self, requester: ScheduleRequester, wanted: NewSchedule) -> str:
         agent_id = wanted.agent_id or requester.agent_id
@@ -130,7 +192,7 @@ class AgentSchedules:
         await self._store.agents.agent(AgentKey(requester.user.tenant_id, agent_id))
         return agent_id
 
-    def _baseline(self, wanted: NewSchedule, user: User) -> Once | Cron:
+    def _baseline(self, wanted: NewSchedule, user: User) -> Baseline:
         if wanted.timezone is not None:
             self._cron.check(EVERY_MINUTE, wanted.timezone)
         baseline = baseline_of(wanted, now=self._clock.now(), zone=user.timezone)

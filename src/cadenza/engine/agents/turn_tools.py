@@ -1,4 +1,4 @@
-"""The tools an agent can call in a turn: those for its user's schedules, and the user's canvas."""
+"""The tools of an agent's turn: for its user's schedules, the user's canvas, and its own schedule."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,6 +7,7 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.agents.delivery import CanvasCommand
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.json_values import Json, json_size
+from cadenza.engine.agents.own_schedule_tools import OwnScheduleTools
 from cadenza.ports.agents import AgentTool, Tools
 
 MOST_CANVAS_COMMANDS = 20
@@ -32,10 +33,12 @@ CANVAS = AgentTool(
 class TurnTools:
     """Calls tools in one turn on behalf of its user, and records the calls."""
 
-    def __init__(self, tools: Tools, caller: Caller) -> None:
+    def __init__(self, tools: Tools, caller: Caller, own_schedule: OwnScheduleTools | None = None) -> None:
         self._tools = tools
         self._caller = caller
-        self._offered = (*tools.offered(caller), CANVAS)
+        self._own_schedule = own_schedule
+        own = () if own_schedule is None else own_schedule.offered
+        self._offered = (*tools.offered(caller), CANVAS, *own)
         self._record: list[Json] = []
         self.canvas_commands: list[CanvasCommand] = []
 
@@ -66,6 +69,8 @@ class TurnTools:
     async def _call(self, name: str, arguments: Mapping[str, Any]) -> Json:
         if name == CANVAS.name:
             return self._send_to_canvas(arguments)
+        if self._own_schedule is not None and self._own_schedule.has(name):
+            return await self._own_schedule.call(name, arguments)
         if name not in {tool.name for tool in self._offered}:
             raise NotFound(f"Tool {name[:60]!r} not found in this turn.")
         return await self._tools.call(self._caller, name, arguments)

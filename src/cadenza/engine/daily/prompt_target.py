@@ -40,7 +40,7 @@ class PromptTargetRunner:
             origin=Origin(OriginKind.DAILY, name=NAME),
             may_schedule=False,
         )
-        async with self._conversations.run_turn(key, turn_input) as (reply, turn):
+        async with self._conversations.run_turn(key, turn_input) as (reply, turn, _):
             if reply.error is not None:
                 await self._store.commit_turn(turn)
                 return DailyRunResult(reply.error, ErrorClass.LLM)

@@ -9,6 +9,14 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.field_faults import unknown_field
 from cadenza.domain.json_values import Json
+from cadenza.operations.agents.schedule_changes import (
+    SCHEDULE_CHANGES,
+    pause_schedule,
+    resume_schedule,
+    run_schedule,
+    snooze_schedule,
+    update_schedule,
+)
 from cadenza.operations.agents.schedules import create_schedule, delete_schedule, list_schedules
 from cadenza.operations.application import Application
 from cadenza.operations.fields import MOST_LISTED, Listed
@@ -16,8 +24,20 @@ from cadenza.operations.operation import AnyOperation
 from cadenza.ports.agents import AgentTool
 
 OFFERED: dict[str, AnyOperation] = {
-    one.name: one for one in (create_schedule, list_schedules, delete_schedule)
+    one.name: one
+    for one in (
+        create_schedule,
+        list_schedules,
+        delete_schedule,
+        update_schedule,
+        pause_schedule,
+        resume_schedule,
+        snooze_schedule,
+        run_schedule,
+    )
 }
+CHANGES = frozenset({one.name for one in SCHEDULE_CHANGES})
+"""What a turn that a schedule started may not do: its own schedule it steers with the tools of the turn."""
 HIDDEN_ARGUMENTS = frozenset({"user_id", "limit", "cursor"})
 """Arguments a model may not give: the user is the caller's, and everything fits on one page."""
 FIXED_ARGUMENTS: dict[str, dict[str, Any]] = {list_schedules.name: {"limit": MOST_LISTED}}
@@ -31,7 +51,7 @@ class AgentTools:
         self._application = application
 
     def offered(self, caller: Caller) -> Sequence[AgentTool]:
-        """All tools; without the one that makes schedules where they may not be made."""
+        """All tools; without those that make or change schedules where that may not be done."""
         return [tool(name) for name in OFFERED if _is_open(name, caller)]
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:
@@ -49,7 +69,11 @@ class AgentTools:
 
 def _is_open(name: str, caller: Caller) -> bool:
     on_behalf_of = caller.on_behalf_of
-    return name != create_schedule.name or on_behalf_of is None or on_behalf_of.may_schedule
+    if on_behalf_of is None:
+        return True
+    if name in CHANGES:
+        return not on_behalf_of.scheduled
+    return name != create_schedule.name or on_behalf_of.may_schedule
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Agent schedules: what users and their agents plan. Agents create, list and delete them by their tools."""
+"""Agent schedules: what users and their agents plan, listed, created and deleted."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -12,11 +12,11 @@ from cadenza.domain.agents.schedule import (
     schedule_not_found,
     schedule_of,
 )
-from cadenza.domain.agents.schedule_change import ScheduleChange
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule, ScheduleRequester
+from cadenza.domain.agents.schedule_timing import LONGEST_SECONDS
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.text_patterns import WITHOUT_CONTROL
@@ -27,7 +27,7 @@ from cadenza.operations.operation import CREATED, Command, View, operation
 from cadenza.operations.scheduling.endpoints import find_page
 from cadenza.ports.catalog import EndpointFilter
 
-LONGEST_DELAY_S = 315_360_000
+Seconds = Annotated[int, Whole(1, LONGEST_SECONDS)]
 Words = Annotated[
     str,
     StringConstraints(strict=True, pattern=WITHOUT_CONTROL, min_length=1, max_length=LONGEST_PROMPT),
@@ -53,10 +53,19 @@ class CreateSchedule(Command):
     """Who answers when it fires; the agent that asks, if left out."""
     timezone: Name | None = None
     """An IANA time zone; the user's, if left out."""
-    delay_seconds: Annotated[int, Whole(1, LONGEST_DELAY_S)] | None = None
+    delay_seconds: Seconds | None = None
     """Instead of `run_at`: so many seconds from now."""
     may_schedule: Flag = False
     """Whether the agent may make schedules when it fires; those may make none."""
+    interval_seconds: Seconds | None = None
+    """Instead of `cron_expression`: fire so many seconds after each firing."""
+    min_interval_seconds: Seconds | None = None
+    """The least time between two fires of a recurring one, whatever its agent asks for."""
+    max_interval_seconds: Seconds | None = None
+    """The most time between two fires of a recurring one, whatever its agent asks for."""
+    may_pace: Flag | None = None
+    """Whether the agent may steer this schedule when it fires: its next time and interval, a pause, its end.
+    If left out, it may for an interval with both bounds."""
     user_id: Id | None = None
     """Whose schedule it is; who speaks for a user alone can leave it out."""
 
@@ -74,22 +83,6 @@ class OneSchedule(Command):
     """The schedule that is meant."""
 
     schedule_id: Id
-
-
-class UpdateSchedule(OneSchedule):
-    """What changes of a schedule; what is left out stays."""
-
-    name: Name | None = None
-    prompt: Words | None = None
-    """What the agent is told when it fires."""
-    agent_id: Id | None = None
-    """Who answers when it fires."""
-    run_at: MomentText | None = None
-    """Fire once, then: an ISO date and time; without an offset, in the time zone."""
-    cron_expression: Name | None = None
-    """Fire repeatedly: five fields, read in the time zone."""
-    timezone: Name | None = None
-    """An IANA time zone; the user's, or the one that it has."""
 
 
 class NewScheduleView(View):
@@ -124,14 +117,22 @@ class ScheduleView(View):
     schedule_type: ScheduleType
     run_at: datetime | None
     cron_expression: str | None
+    interval_seconds: int | None
+    min_interval_seconds: int | None
+    max_interval_seconds: int | None
     timezone: str
     next_run_at: datetime | None
     enabled: bool
     """Will it fire again?"""
     may_schedule: bool
+    may_pace: bool
+    """May its agent steer it when it fires?"""
     created_at: datetime | None
     paused: bool
-    """Does it wait to be resumed?"""
+    """Does it wait to be resumed, or for the end of a pause?"""
+    paused_until: datetime | None
+    """The end of its pause; null if that lasts until it is resumed, or if there is none."""
+    pause_reason: str | None
 
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
@@ -153,7 +154,7 @@ class Deleted(View):
 async def create_schedule(context: RequestContext, command: CreateSchedule) -> NewScheduleView:
     """Send a prompt to an agent at a set time, once or repeatedly; the user gets its answer.
 
-    `one-shot` takes `run_at` or `delay_seconds`, `recurring` takes `cron_expression`.
+    `one-shot` takes `run_at` or `delay_seconds`, `recurring` takes `cron_expression` or `interval_seconds`.
     The answer spells out the next fires: confirm with them.
     """
     wanted = NewSchedule(**command.model_dump(exclude={"user_id"}))
@@ -178,30 +179,21 @@ async def list_schedules(context: RequestContext, command: ListSchedules) -> Sch
     )
 
 
-@operation("PATCH /v1/schedules/{schedule_id}", Scope.WRITE)
-async def update_schedule(context: RequestContext, command: UpdateSchedule) -> NewScheduleView:
-    """Change the name, the prompt, the agent or the time of a schedule."""
-    owner, key = await _owner(context, command.schedule_id), context.key(command.schedule_id)
-    before = await context.store.endpoints.get(key)
-    change = ScheduleChange(**command.model_dump(exclude={"schedule_id"}))
-    changed = await schedules_of(context).update(owner, command.schedule_id, change)
-    after = await context.store.endpoints.get(key)
-    context.trail.note("schedule", command.schedule_id, before=before, after=after)
-    return NewScheduleView.of(changed)
-
-
 @operation("DELETE /v1/schedules/{schedule_id}", Scope.WRITE, user=True)
 async def delete_schedule(context: RequestContext, command: OneSchedule) -> Deleted:
     """Delete a schedule. It does not run again."""
-    await schedules_of(context).delete(await _owner(context, command.schedule_id), command.schedule_id)
+    owner, schedules = await owner_of(context, command.schedule_id), schedules_of(context)
+    await schedules.schedule(owner, command.schedule_id)
+    _refuse_deletion_of_others(context, command.schedule_id)
+    await schedules.delete(owner, command.schedule_id)
     return Deleted()
 
 
-@operation("POST /v1/schedules/{schedule_id}/resume", Scope.WRITE, user=True)
-async def resume_schedule(context: RequestContext, command: OneSchedule) -> ScheduleView:
-    """Resume a schedule that was paused because its processes died. A one-time schedule runs at once."""
-    owner = await _owner(context, command.schedule_id)
-    return ScheduleView.of(await schedules_of(context).resume(owner, command.schedule_id))
+def _refuse_deletion_of_others(context: RequestContext, schedule_id: str) -> None:
+    """NotAllowed in a turn that a schedule started, unless it may schedule or means its own schedule."""
+    by = context.caller.on_behalf_of
+    if by is not None and by.scheduled and not by.may_schedule and by.schedule_id != schedule_id:
+        raise NotAllowed("A turn that a schedule started cannot delete other schedules: ask the user.")
 
 
 def schedules_of(context: RequestContext) -> AgentSchedules:
@@ -244,7 +236,7 @@ async def _all_schedules(context: RequestContext, command: ListSchedules) -> Sch
     )
 
 
-async def _owner(context: RequestContext, schedule_id: str) -> UserKey:
+async def owner_of(context: RequestContext, schedule_id: str) -> UserKey:
     """Whose schedule it is, if the caller may know."""
     if context.caller.on_behalf_of is not None:
         return user_of(context, None)
@@ -257,4 +249,5 @@ async def _owner(context: RequestContext, schedule_id: str) -> UserKey:
     return UserKey(context.tenant_id, endpoint.target.user_id)
 
 
-SCHEDULES = (create_schedule, list_schedules, update_schedule, resume_schedule, delete_schedule)
+SCHEDULES = (create_schedule, list_schedules)
+DELETION = (delete_schedule,)

@@ -46,7 +46,9 @@ def conversations(settings: Settings, dependencies: Dependencies, http: Dispatch
 
 def prompt_dispatcher(agents: Conversations, dependencies: Dependencies) -> PromptDispatcher:
     """The dispatcher of prompts."""
-    return PromptDispatcher(conversations=agents, store=dependencies.store, clock=dependencies.clock)
+    return PromptDispatcher(
+        conversations=agents, store=dependencies.store, clock=dependencies.clock, cron=dependencies.cron
+    )
 
 
 def runtime(settings: Settings, dependencies: Dependencies, http: Dispatcher) -> AgentRuntime:

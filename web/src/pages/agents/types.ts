@@ -21,9 +21,33 @@ export interface Schedule {
   schedule_type: "one-shot" | "recurring";
   run_at: string | null;
   cron_expression: string | null;
+  interval_seconds: number | null;
+  min_interval_seconds: number | null;
+  max_interval_seconds: number | null;
   timezone: string;
   next_run_at: string | null;
   enabled: boolean;
+  may_pace: boolean;
+  paused: boolean;
+  paused_until: string | null;
+  pause_reason: string | null;
+}
+
+export interface ScheduleRun {
+  id: string;
+  slot: string;
+  status: string | null;
+  verdict: boolean;
+  reason: string | null;
+  messages: number | null;
+  tokens: number | null;
+  nothing_to_report: boolean;
+}
+
+export interface SchedulePlan {
+  by: string | null;
+  reason: string | null;
+  answer: string;
 }
 
 interface DeliveredMessage {

@@ -32,6 +32,8 @@ class LlmTurn:
         self, exchange: ModelExchange, tools: Sequence[AgentTool], *, call: CallTool, limits: LlmLimits
     ) -> None:
         self._exchange = exchange
+        self._last_calls = {tool.name for tool in tools if tool.ends_turn}
+        self._has_ended = False
         self._tool_schemas = {
             tool.name: ToolSchema(tool.name, tool.description, dict(tool.schema)) for tool in tools
         }
@@ -45,6 +47,7 @@ class LlmTurn:
         1. When the steps or tokens allow one more request, that is the last one.
         2. The last request offers no tools, so that the model can only answer.
         3. A request that exceeds the token limit is not sent.
+        4. A tool that ends the turn ends it without an answer.
         """
         self._exchange.add([UserPromptPart(message)], extra=length_of(list(self._tool_schemas.values())))
         for step in range(1, self._limits.steps + 1):
@@ -55,6 +58,8 @@ class LlmTurn:
             if last:
                 break
             self._exchange.add(await self._answers(response))
+            if self._has_ended:
+                return ""
         raise ModelFailed(f"The model did not answer within {step} steps.")
 
     def _parameters(self, *, last: bool) -> ModelRequestParameters:
@@ -83,7 +88,9 @@ class LlmTurn:
         if self._exchange.is_over_budget or not self._calls_left:
             raise NotAllowed("Tool limit reached: answer the user now.")
         self._calls_left -= 1
-        return await self._call(name, arguments)
+        answer = await self._call(name, arguments)
+        self._has_ended = self._has_ended or name in self._last_calls
+        return answer
 
 
 def _text_of(response: ModelResponse) -> str:

@@ -1,10 +1,9 @@
 """The offline agent: answers plain requests about reminders without a model."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, assert_never
-from zoneinfo import ZoneInfo
 
+from cadenza.adapters.agents.offline.carry_out import carry_out, local, not_found, only_one, the_schedule
+from cadenza.adapters.agents.offline.changes import Change, Schedule, is_about
 from cadenza.adapters.agents.offline.moments import AfterDelay, AtMoment, Recurring, resolve
 from cadenza.adapters.agents.offline.replies import (
     HELP,
@@ -22,6 +21,7 @@ from cadenza.adapters.agents.offline.requests import (
     ListReminders,
     Remind,
     Request,
+    parse_reminder,
     parse_request,
 )
 from cadenza.adapters.agents.offline.vocabulary import UnclearRequest
@@ -31,7 +31,6 @@ from cadenza.domain.errors import CadenzaError
 from cadenza.ports.agents import CallTool, Prompt, Reply
 
 CREATE, LIST, DELETE = "create_schedule", "list_schedules", "delete_schedule"
-Schedule = Mapping[str, Any]
 
 
 class OfflineAgent:
@@ -74,11 +73,6 @@ def _unclear_before(prompt: Prompt) -> str | None:
     return earlier.text if asked and earlier.role is Role.USER else None
 
 
-def local(prompt: Prompt) -> datetime:
-    """The present time in the user's time zone."""
-    return prompt.now.astimezone(ZoneInfo(prompt.user.timezone) if prompt.user.timezone else UTC)
-
-
 async def _carry_out(request: Request, prompt: Prompt, call: CallTool) -> str:
     match request:
         case Help():
@@ -90,10 +84,24 @@ async def _carry_out(request: Request, prompt: Prompt, call: CallTool) -> str:
             return await _cancel(await _schedules(call), call)
         case CancelOne(words):
             return await _cancel_one(words, call)
+        case Change():
+            return await _change(request, prompt, call)
         case Remind():
             return await _create_reminder(request, prompt, call)
         case _:
             assert_never(request)
+
+
+async def _change(change: Change, prompt: Prompt, call: CallTool) -> str:
+    """Change a reminder; words that describe none, and have a time, are a new one."""
+    schedule = await the_schedule(change, prompt, call)
+    if schedule is not None:
+        return await carry_out(change, schedule, prompt, call)
+    try:
+        reminder = parse_reminder(change.text, local(prompt))
+    except UnclearRequest:
+        raise not_found(change.words) from None
+    return await _create_reminder(reminder, prompt, call)
 
 
 async def _create_reminder(request: Remind, prompt: Prompt, call: CallTool) -> str:
@@ -123,20 +131,10 @@ async def _schedules(call: CallTool) -> list[Schedule]:
 
 async def _cancel_one(words: tuple[str, ...], call: CallTool) -> str:
     planned = await _schedules(call)
-    meant = [one for one in planned if one["id"] in words] or [
-        one for one in planned if _is_about(one, words)
-    ]
+    meant = [one for one in planned if one["id"] in words] or [one for one in planned if is_about(one, words)]
     if not meant:
-        raise UnclearRequest(f"I found no reminder about “{' '.join(words)}”; shall I list what there is?")
-    if len(meant) > 1:
-        choices = ", ".join(f"{one['name']} [{one['id']}]" for one in meant[:5])
-        raise UnclearRequest(f"Which one do you mean: {choices}?")
-    return await _cancel(meant, call)
-
-
-def _is_about(schedule: Schedule, words: tuple[str, ...]) -> bool:
-    known = f"{schedule['name']} {schedule['prompt']}".lower().split()
-    return all(any(one.startswith(word) for one in known) for word in words)
+        raise not_found(words)
+    return await _cancel([only_one(meant)], call)
 
 
 async def _cancel(schedules: list[Schedule], call: CallTool) -> str:

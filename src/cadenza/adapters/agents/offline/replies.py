@@ -7,6 +7,7 @@ from typing import Any
 
 from cadenza.adapters.agents.offline.moments import ZONES
 from cadenza.domain.agents.schedule import format_moment
+from cadenza.domain.wording import interval_in_words
 from cadenza.ports.agents import Prompt
 
 LONGEST_NAME = 60
@@ -14,7 +15,9 @@ MOST_SHOWN = 20
 LATE = timedelta(minutes=1)
 HELP = (
     "I remind you of things. Say “remind me in 20 minutes to call Ada”, “every weekday at 9 plan the day” or "
-    "“at 5pm tomorrow buy milk”; “list my reminders” shows them, and “cancel the milk” takes one back."
+    "“at 5pm tomorrow buy milk”; “list my reminders” shows them, “snooze it for an hour”, "
+    "“pause it”, “move it to 6pm” and “run it now” change "
+    "one, and “cancel the milk” takes one back."
 )
 NO_REMINDERS = "You have no reminders."
 HALF = re.compile(
@@ -54,14 +57,23 @@ def list_text(schedules: Sequence[Mapping[str, Any]], timezone: str | None) -> s
 
 
 def _line(schedule: Mapping[str, Any], timezone: str | None) -> str:
+    paused = schedule["paused"] and schedule["paused_until"] is None
+    at = "paused" if paused else moment_text(schedule, timezone)
+    return f"- {schedule['name']}: {at}{_again(schedule)} [{schedule['id']}]"
+
+
+def moment_text(schedule: Mapping[str, Any], timezone: str | None) -> str:
+    """When it fires next, in the user's time zone."""
+    if not schedule["next_run_at"]:
+        return "now"
     zone = timezone or schedule["timezone"] or "UTC"
-    at = (
-        format_moment(datetime.fromisoformat(schedule["next_run_at"]), zone)
-        if schedule["next_run_at"]
-        else "now"
-    )
-    again = f", repeated ({schedule['cron_expression']})" if schedule["cron_expression"] else ""
-    return f"- {schedule['name']}: {at}{again} [{schedule['id']}]"
+    return format_moment(datetime.fromisoformat(schedule["next_run_at"]), zone)
+
+
+def _again(schedule: Mapping[str, Any]) -> str:
+    every = schedule["interval_seconds"]
+    recurs = schedule["cron_expression"] or (every and f"every {interval_in_words(every * 1_000)}")
+    return f", repeated ({recurs})" if recurs else ""
 
 
 def _counted(number: int) -> str:

@@ -4,6 +4,7 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
+from cadenza.adapters.agents.offline.changes import Change, parse_change
 from cadenza.adapters.agents.offline.moments import NO_TIME, TimePhrase, merge_times, parse_end, parse_start
 from cadenza.adapters.agents.offline.vocabulary import UnclearRequest
 
@@ -70,7 +71,7 @@ class Help(NamedTuple):
     """Explain what the agent can do."""
 
 
-Request = Remind | ListReminders | CancelOne | CancelAll | Help
+Request = Remind | ListReminders | CancelOne | CancelAll | Change | Help
 
 
 def parse_request(text: str, now: datetime) -> Request:
@@ -90,7 +91,8 @@ def parse_request(text: str, now: datetime) -> Request:
     cancel = CANCEL.match(plain)
     if cancel:
         return _cancel(plain[cancel.end() :])
-    return _parse_reminder(bare.rstrip(" .!;,"), now)
+    change = parse_change(bare.rstrip(" .!?;,"), now, FILLER)
+    return change or parse_reminder(bare.rstrip(" .!;,"), now)
 
 
 def _cancel(rest: str) -> Request:
@@ -102,7 +104,7 @@ def _cancel(rest: str) -> Request:
     return CancelOne(words)
 
 
-def _parse_reminder(text: str, now: datetime) -> Remind:
+def parse_reminder(text: str, now: datetime) -> Remind:
     """`[when] [remind me] [when] [to] what [when]`: a time at the front wins over one at the end."""
     plain = text.lower()
     first, place = parse_start(plain, now)

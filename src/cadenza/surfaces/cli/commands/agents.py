@@ -10,6 +10,23 @@ from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
 from cadenza.surfaces.cli.parameters import AnAgent, ASchedule, AUser, NewName, OnlyNew, present
+from cadenza.surfaces.cli.schedule_options import (
+    At,
+    CronLine,
+    EveryOption,
+    ForAWhile,
+    In,
+    Least,
+    MayPace,
+    Most,
+    NewAgent,
+    NewLabel,
+    NewPrompt,
+    ScheduleZone,
+    Until,
+    Why,
+    timing,
+)
 from cadenza.surfaces.cli.written_words import Fills
 
 UserOption = Annotated[str, Parameter(name="--user", help="The user who says it."), Fills("user_id")]
@@ -42,23 +59,6 @@ ForUser = Annotated[str, Parameter(name="--user", help="Whose schedule it is."),
 ByAgent = Annotated[str, Parameter(name="--agent", help="Who answers when it fires."), Fills("agent_id")]
 Label = Annotated[str, Parameter(allow_leading_hyphen=True, help="A short label.")]
 PromptOption = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the agent gets when it fires.")]
-NewAgent = Annotated[
-    str | None, Parameter(name="--agent", help="Who answers when it fires."), Fills("agent_id")
-]
-NewLabel = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="A short label.")]
-NewPrompt = Annotated[
-    str | None, Parameter(allow_leading_hyphen=True, help="What the agent gets when it fires.")
-]
-At = Annotated[
-    str | None, Parameter(help="When it fires, once; without an offset, in the time zone."), Fills("run_at")
-]
-In = Annotated[
-    str | None, Parameter(name="--in", help="Fire once, after a span: 20m, 2h."), Fills("delay_seconds")
-]
-CronLine = Annotated[
-    str | None, Parameter(name="--cron", help="Fire again and again: five fields."), Fills("cron_expression")
-]
-ScheduleZone = Annotated[str | None, Parameter(help="An IANA time zone; the user's if left out.")]
 Done = Annotated[bool, Parameter(help="Those that are done or switched off, too."), Fills("enabled_only")]
 MaySchedule = Annotated[bool, Parameter(help="Whether it may make schedules when it fires.")]
 
@@ -218,49 +218,90 @@ class Schedules(Commands):
         in_: In = None,
         cron: CronLine = None,
         timezone: ScheduleZone = None,
+        every: EveryOption = None,
+        min_: Least = None,
+        max_: Most = None,
         may_schedule: MaySchedule = False,
+        may_pace: MayPace = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Send a prompt to an agent at a set time, once or repeatedly; the user gets its answer."""
         given = present(
-            schedule_type="one-shot" if cron is None else "recurring",
+            schedule_type="one-shot" if cron is None and every is None else "recurring",
             user_id=user,
             agent_id=agent,
             name=name,
             prompt=prompt,
-            run_at=at,
-            delay_seconds=None if in_ is None else seconds("--in", in_),
-            cron_expression=cron,
-            timezone=timezone,
             may_schedule=may_schedule,
+            may_pace=may_pace,
+            **timing(at, in_, cron, timezone, every=every, least=min_, most=max_),
         )
         return self.ask(connection, "create_schedule", given)
 
-    @example("sched-a7b3c --cron '0 9 * * 1-5'", operation="update_schedule")
+    @example('sched-a7b3c --name Pizza --cron "0 19 * * 5"', operation="update_schedule")
     def update(
         self,
         schedule: ASchedule,
         /,
         *,
-        agent: NewAgent = None,
         name: NewLabel = None,
         prompt: NewPrompt = None,
+        agent: NewAgent = None,
         at: At = None,
+        in_: In = None,
         cron: CronLine = None,
         timezone: ScheduleZone = None,
+        every: EveryOption = None,
+        min_: Least = None,
+        max_: Most = None,
+        may_schedule: Annotated[bool | None, Parameter(help="Whether it may make schedules.")] = None,
+        may_pace: Annotated[bool | None, Parameter(help="Whether its agent may steer it.")] = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Change a schedule. Options that are not given keep their value."""
+        """Change a schedule: its name, prompt, agent or times. What is not given stays."""
         given = present(
             schedule_id=schedule,
-            agent_id=agent,
             name=name,
             prompt=prompt,
-            run_at=at,
-            cron_expression=cron,
-            timezone=timezone,
+            agent_id=agent,
+            may_schedule=may_schedule,
+            may_pace=may_pace,
+            **timing(at, in_, cron, timezone, every=every, least=min_, most=max_),
         )
         return self.ask(connection, "update_schedule", given)
 
+    @example("sched-a7b3c --until 2030-01-31T09:00:00+01:00", operation="pause_schedule")
+    def pause(
+        self,
+        schedule: ASchedule,
+        /,
+        *,
+        until: Until = None,
+        reason: Why = None,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Pause a schedule until a moment, or until it is resumed."""
+        given = present(schedule_id=schedule, until=until, reason=reason)
+        return self.ask(connection, "pause_schedule", given)
+
     resume = DerivedCommand("resume_schedule", "sched-a7b3c")
+
+    @example("sched-a7b3c --for 1h", operation="snooze_schedule")
+    def snooze(
+        self,
+        schedule: ASchedule,
+        /,
+        *,
+        for_: ForAWhile = None,
+        until: Until = None,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Put off the next run of a schedule, once; then it goes on as before."""
+        span = None if for_ is None else seconds("--for", for_)
+        given = present(schedule_id=schedule, for_seconds=span, until=until)
+        return self.ask(connection, "snooze_schedule", given)
+
+    run_now = DerivedCommand("run_schedule", "sched-a7b3c")
+    history = DerivedCommand("list_schedule_runs", "sched-a7b3c")
+    explain = DerivedCommand("explain_schedule", "sched-a7b3c")
     delete = DerivedCommand("delete_schedule", "sched-a7b3c")

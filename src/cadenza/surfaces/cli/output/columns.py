@@ -1,5 +1,7 @@
 """The columns of the command line's tables."""
 
+from typing import Any
+
 from cadenza.surfaces.cli.output.formatting import Column, Item, baseline, moment, span, state, yes
 
 STEP_SPANS = {"intervalMs": "interval", "nextRunInMs": "in", "pauseMs": "pause"}
@@ -143,13 +145,26 @@ KEYS = (
     Column("created", lambda key: moment(key["created_at"])),
     Column("expires", lambda key: moment(key["expires_at"])),
 )
+
+
+def _next_fire(schedule: Any) -> str:
+    if schedule["paused"] and schedule["pause_reason"] != "snoozed":
+        return "paused"
+    return moment(schedule["next_run_at"]) or "none"
+
+
+def _recurs(schedule: Any) -> str:
+    every = schedule["interval_seconds"]
+    return schedule["cron_expression"] or (every and f"every {span(every * 1_000)}") or ""
+
+
 SCHEDULES = (
     Column("id", lambda one: one["id"], whole=True),
     Column("name", lambda one: one["name"]),
     Column("user", lambda one: one["user_id"]),
     Column("agent", lambda one: one["agent_id"]),
-    Column("next run", lambda one: "paused" if one.get("paused") else moment(one["next_run_at"]) or "none"),
-    Column("cron", lambda one: one["cron_expression"]),
+    Column("next run", _next_fire),
+    Column("recurs", _recurs),
     Column("time zone", lambda one: one["timezone"]),
     Column("prompt", lambda one: one["prompt"]),
 )
@@ -160,6 +175,14 @@ USER_CHANNELS = (
     Column("enabled", lambda one: yes(one["enabled"])),
     Column("problem", lambda one: one["problem"]),
     Column("again", lambda one: moment(one["again_at"])),
+)
+SCHEDULE_RUNS = (
+    Column("slot", lambda run: moment(run["slot"])),
+    Column("finished", lambda run: moment(run["finished_at"])),
+    Column("status", lambda run: run["status"], status=True),
+    Column("messages", lambda run: run["messages"], right=True),
+    Column("tokens", lambda run: run["tokens"], right=True),
+    Column("reason", lambda run: run["reason"] or ("nothing to report" if run["nothing_to_report"] else "")),
 )
 USERS = (
     Column("id", lambda user: user["id"]),

@@ -2,15 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.delivery import Missed, Subtitle
+from cadenza.domain.agents.pacing import Finish, Pacing
 from cadenza.domain.agents.schedule import POLICY
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.abandon import DEATHS_ALONE
-from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.hint import HintKind, IntervalHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.agents.conversation_fixtures import (
@@ -25,6 +32,13 @@ from cadenza.testing.contracts.agents.conversation_fixtures import (
     a_schedule,
 )
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench
+
+
+def a_pacing_schedule(bench: Bench) -> Endpoint:
+    """A schedule on an interval, due now, that its agent may pace."""
+    target = PromptTarget("tutor", ANNA.id, "Look.", may_pace=True)
+    guard = Guard(5 * MINUTE, 120 * MINUTE)
+    return a_schedule(target=target, baseline=Every(30 * MINUTE), guard=guard, next_run_at=bench.ms(0))
 
 
 class ScheduleFiringContract(AgentContract):
@@ -61,6 +75,51 @@ class ScheduleFiringContract(AgentContract):
         assert await bench.end(again, turn=talk.turn("second", firing=again.run_id)) == [None]
         assert [one.message for one in await talk.undelivered()] == [Subtitle("second")]
         assert await bench.store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 0)
+
+    async def test_what_a_turn_asks_of_its_schedule_is_stored_with_its_answer(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
+        await talk.add_users_and_agents()
+        schedule = a_pacing_schedule(bench)
+        await bench.store.endpoints.add(schedule)
+        claim = await bench.claim_one()
+        hint = IntervalHint(10 * MINUTE, bench.ms(60 * MINUTE), "nothing moves")
+        pacing = Pacing(origin="agent:tutor", interval=hint)
+        await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id, pacing=pacing))
+        after = await bench.store.endpoints.get(schedule.key)
+        assert after.interval_hint == replace(hint, origin="agent:tutor")
+        assert after.next_run_at == bench.ms(10 * MINUTE)
+        (line,) = await bench.store.runs.hints(schedule.key)
+        assert (line.kind, line.origin, line.reason) == (HintKind.INTERVAL, "agent:tutor", "nothing moves")
+
+    async def test_a_schedule_that_its_turn_finishes_is_kept_and_does_not_fire(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
+        await talk.add_users_and_agents()
+        schedule = a_pacing_schedule(bench)
+        await bench.store.endpoints.add(schedule)
+        claim = await bench.claim_one()
+        pacing = Pacing(origin="agent:tutor", finish=Finish("it arrived"))
+        await bench.end(claim, turn=talk.turn("done", firing=claim.run_id, pacing=pacing))
+        bench.pass_ms(600 * MINUTE)
+        assert await bench.claim() == []
+        assert await bench.store.schedules.schedules(ANNA) == []
+        (kept,) = await bench.store.schedules.schedules(ANNA, active_only=False)
+        assert (kept.id, kept.next_run_at, kept.next_source) == (schedule.id, None, Source.FINISHED)
+        assert len(await talk.undelivered()) == 1
+
+    async def test_a_lost_lease_asks_for_nothing(self, talk: ConversationFixture, bench: Bench) -> None:
+        await talk.add_users_and_agents()
+        schedule = a_pacing_schedule(bench)
+        await bench.store.endpoints.add(schedule)
+        lost = await bench.claim_one()
+        bench.pass_ms(LEASE_MS)
+        await bench.sweep()
+        pacing = Pacing(origin="agent:tutor", finish=Finish("too late"))
+        assert await bench.end(lost, turn=talk.turn("late", firing=lost.run_id, pacing=pacing)) == [None]
+        assert await bench.store.runs.hints(schedule.key) == []
+        bench.pass_ms(5 * MINUTE)
+        assert len(await bench.claim()) == 1
 
     async def test_in_a_batch_each_turn_follows_its_own_lease(
         self, talk: ConversationFixture, bench: Bench

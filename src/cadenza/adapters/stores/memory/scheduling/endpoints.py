@@ -207,6 +207,9 @@ class MemoryEndpoints:
             write_turn(self._tables, turn)
         for raised in alerts_of(settled):
             write_alert(self._tables, raised)
+        for one in settled:
+            if one is not None and one.paced:
+                self._tables.hints[one.endpoint.key].extend(one.paced)
 
     def _close(self, settled: SettledRun) -> None:
         self._tables.put_endpoint(settled.endpoint, settled.skipped)

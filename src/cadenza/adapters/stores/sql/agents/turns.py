@@ -15,6 +15,7 @@ from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER
 from cadenza.adapters.stores.sql.database import NOTIFY, Connection
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import RAISE, alert_row
 from cadenza.adapters.stores.sql.rows import Read, document, storable
+from cadenza.adapters.stores.sql.scheduling.endpoints import ADD_HINT
 from cadenza.domain.agents.conversation import Message, Turn, deliveries_of
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.users import UserKey
@@ -70,10 +71,13 @@ def notified_user(notification: str) -> UserKey | None:
 
 
 async def write_turns_and_alerts(connection: Connection, settled: Iterable[SettledRun | None]) -> None:
-    """Write the turns and the alerts of closed runs; nearly always there is none."""
+    """Write the turns and the alerts of closed runs, and how turns paced; nearly always there is none."""
     settled = list(settled)
     for turn in sorted(turns_of(settled), key=lambda turn: turn.conversation):
         await write_turn(connection, turn)
+    paced = [(*one.endpoint.key, *line) for one in settled if one is not None for line in one.paced]
+    if paced:
+        await connection.executemany(ADD_HINT, paced)
     alerts = [alert_row(alert) for alert in alerts_of(settled)]
     if alerts:
         await connection.executemany(RAISE, sorted(alerts, key=itemgetter(0)))
