@@ -106,6 +106,18 @@ class TestSteering:
             await agents.fire(90 * MINUTE)
         assert (await agents.endpoint(name)).next_source is Source.BASELINE_INTERVAL, "the hint has expired"
 
+    async def test_what_an_attempt_asked_that_was_started_over_is_taken_back(self) -> None:
+        async def start_over(prompt: Prompt, call: CallTool) -> Reply:
+            await call("set_interval", {"intervalMs": 90 * MINUTE, "reason": WHY})
+            await call("nothing_to_report", {})
+            prompt.start_over()
+            return reply("Looked.")
+
+        agents, name = await watching(start_over)
+        await agents.fire(30 * MINUTE)
+        assert await agents.undelivered_texts() == ["Looked."]
+        assert (await agents.endpoint(name)).interval_hint is None
+
     async def test_its_guard_bounds_what_it_asks_for(self) -> None:
         later = ("set_interval", {"intervalMs": 24 * 60 * MINUTE, "ttlMinutes": 3_000, "reason": WHY})
         soon = ("set_next_time", {"nextRunInMs": 1_000})

@@ -87,7 +87,12 @@ class OwnScheduleTools:
         self._key, self._started_at = claim.key, claim.started_at
         self._store, self._clock, self._cron = store, clock, cron
         self.offered = (NOTHING_TO_REPORT, *(PACING_TOOLS if target.may_pace else ()))
-        self.pacing = Pacing(origin=f"agent:{target.agent_id}")
+        self._origin = f"agent:{target.agent_id}"
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Take back all that was asked for."""
+        self.pacing = Pacing(origin=self._origin)
         self.is_silent = False
         """Whether the turn has nothing to report."""
         self.silent_reason: str | None = None

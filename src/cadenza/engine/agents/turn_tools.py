@@ -53,8 +53,10 @@ class TurnTools:
         return {"calls": self._record} if self._record else None
 
     def start_over(self) -> None:
-        """Take back what goes to the user with the answer; the record stays."""
+        """Take back what takes effect with the answer; the record stays."""
         self.canvas_commands.clear()
+        if self._own_schedule is not None:
+            self._own_schedule.start_over()
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Json:
         """Call a tool that was offered; NotFound for any other."""
