@@ -9,7 +9,7 @@ from cadenza.domain.agents.users import one_line
 from cadenza.domain.scheduling.baseline import Cron, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
-from cadenza.domain.scheduling.steer import replan
+from cadenza.domain.scheduling.nudge import replan
 from cadenza.domain.scheduling.target import PromptTarget
 
 
