@@ -1,12 +1,14 @@
 """Endpoints that keep failing, and that are well again: told once each, also if their worker dies."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 from tests.monitoring.alert_fixtures import FAILURE, FAILURES, SUCCESS, AlertFixture
 
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.monitoring.conditions import MemoryConditions
 from cadenza.adapters.stores.memory.scheduling.endpoints import MemoryEndpoints
+from cadenza.domain.monitoring.condition import Condition, ConditionKey
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome
 from cadenza.domain.scheduling.settle import SettledRun
@@ -35,6 +37,18 @@ class Mortal(MemoryEndpoints):
             if self.batches == 0:
                 raise Crash
         return answers
+
+
+class ConditionsReadSlowly(MemoryConditions):
+    """Conditions that are read while something else happens."""
+
+    meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def open_conditions(self, *, after: ConditionKey | None, limit: int) -> list[Condition]:
+        found = await super().open_conditions(after=after, limit=limit)
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        return found
 
 
 @pytest.fixture
@@ -108,6 +122,19 @@ async def test_a_failure_that_was_reset_in_mid_run_is_closed_without_a_recovery(
         await fixture.clock.advance(60_000)
         why = "No longer an alert: the endpoint has no consecutive failures."
         assert fixture.texts == [FAILED, f"{why} It was: {FAILED}"]
+
+
+async def test_an_endpoint_that_recovers_while_conditions_are_looked_through_is_told_as_recovered(
+    store: MemoryStore,
+) -> None:
+    store.conditions = conditions = ConditionsReadSlowly(store.tables)
+    fixture = AlertFixture(store)
+    async with fixture.running():
+        await fixture.fares(*[FAILURE] * 3)
+        fixture.dispatcher.on("traffic", lambda _: SUCCESS)
+        conditions.meanwhile = fixture.worker.run_once
+        await fixture.clock.advance(60_000)
+        assert fixture.texts == [FAILED, WELL.format(3)]
 
 
 async def test_without_a_sender_it_is_shown_and_never_sent_later(store: MemoryStore) -> None:

@@ -14,6 +14,7 @@ from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.nudge import FROM_THE_CLOCK, after_clock_step
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.steer import clear_hints, resume
 
 CRON = CronsimCron()
 BEFORE = at(HOUR)
@@ -113,3 +114,28 @@ def test_a_first_run_that_lies_ahead_is_one_interval_away() -> None:
 def test_planning_anew_twice_changes_nothing_more() -> None:
     once = after_clock_step(planned_before(Every(5 * SECOND)), now=NOW, step=STEP, cron=CRON)
     assert after_clock_step(once, now=NOW, step=STEP, cron=CRON) == once
+
+
+def ran_ahead(ran_at: datetime, **fields: Any) -> Endpoint:
+    """An endpoint that a worker ran, and planned anew, whose clock is ahead."""
+    moment = CRON.next("* * * * *", ran_at)
+    return an_endpoint(
+        baseline=Cron("* * * * *"),
+        last_run_at=ran_at,
+        next_run_at=moment,
+        next_source=Source.BASELINE_CRON,
+        **fields,
+    )
+
+
+def test_a_fire_that_a_clock_ahead_has_served_is_not_planned_again_by_a_right_one() -> None:
+    served = at(MINUTE + 10 * SECOND)
+    cleared = clear_hints(ran_ahead(served), now=NOW, cron=CRON, origin="person")
+    assert cleared.endpoint.next_run_at == at(2 * MINUTE)
+    paused = ran_ahead(served, paused_until=at(HOUR))
+    assert resume(paused, None, now=NOW, cron=CRON, origin="person").endpoint.next_run_at == at(2 * MINUTE)
+
+
+def test_a_run_by_a_clock_that_is_far_ahead_does_not_keep_a_line_from_its_next_fire() -> None:
+    cleared = clear_hints(ran_ahead(at(24 * HOUR)), now=NOW, cron=CRON, origin="person")
+    assert cleared.endpoint.next_run_at == at(MINUTE)

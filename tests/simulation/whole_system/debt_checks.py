@@ -63,22 +63,29 @@ def alert_violations(
     *,
     deleted: Collection[str],
     had_faults: bool,
+    was_set_back: bool,
 ) -> Iterator[str]:
     """Each alert is raised with its run, and its receiver knows in the end how each endpoint fares.
 
     An alert that another one about its endpoint followed before it was sent need not be sent, nor an end
     whose beginning was not, nor one about an endpoint that was deleted. None is received twice, unless
-    after a fault.
+    after a fault. Alerts are applied in the order of the moments at which they were raised: after a clock
+    was set back an end may come before its beginning, which is told as no longer an alert then.
     """
     if stored != set(expected):
         missing, extra = sorted(set(expected) - stored), sorted(stored - set(expected))
         yield f"alerts: {missing} are missing, {extra} are too many"
     last = {endpoint_id: key for key, endpoint_id in expected.items()}
-    told = dict.fromkeys(expected.values(), False)
+    told: dict[str, str] = {}
     for key, endpoint_id in expected.items():
         over = key.endswith(":over")
-        owed = last[endpoint_id] == key and (told[endpoint_id] or not over) and endpoint_id not in deleted
+        begun = told.get(endpoint_id)
+        owed = last[endpoint_id] == key and (begun or not over) and endpoint_id not in deleted
+        if owed and was_set_back and over and received[f"{begun}:closed"]:
+            continue
         if (owed and not received[key]) or (received[key] > 1 and not had_faults):
             yield f"alert {key} was received {received[key]} times"
-        if received[key]:
-            told[endpoint_id] = not over
+        if received[key] and not over:
+            told[endpoint_id] = key
+        elif received[key]:
+            told.pop(endpoint_id, None)

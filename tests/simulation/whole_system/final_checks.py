@@ -83,7 +83,14 @@ def _of_alerts(simulation: "Simulation") -> Iterator[str]:
         for endpoint_id in set(expected.values())
         if complete(simulation.store.endpoints.get(EndpointKey(TENANT, endpoint_id))).archived
     }
-    yield from alert_violations(stored, expected, received, deleted=deleted, had_faults=had_faults)
+    yield from alert_violations(
+        stored,
+        expected,
+        received,
+        deleted=deleted,
+        had_faults=had_faults,
+        was_set_back=simulation.world.times_set_back > 0,
+    )
 
 
 def _deliveries(simulation: "Simulation", user_id: str) -> list:  # type: ignore[type-arg]

@@ -102,9 +102,15 @@ class AlertReceiver:
         if not self.is_calm and self._random.random() < 0.2:
             return "by chance"
         for key in alert.facts.get("keys", [alert.key]):
-            self.received[key] += 1
+            self.received[_without_number(key)] += 1
         self._world.note("receiver", f"alert {alert.key} attempt {attempt}")
         return None
+
+
+def _without_number(key: str) -> str:
+    """The key of an alert; later messages about a condition that stays open have a number behind it."""
+    alert, _, number = key.rpartition(":")
+    return alert if number.isdigit() else key
 
 
 class NoChannels:

@@ -23,3 +23,5 @@ class SeededBug(NamedTuple):
     """Whether it is in what all stores share, so that it is looked for on SQLite, too."""
     rare: bool = False
     """Whether it takes a meeting of faults that few seeds have, so that more of them are played."""
+    seed: int = 0
+    """With which seed to begin, where the first ones do not find it; after the last, the others follow."""

@@ -74,7 +74,7 @@ def _daily(one: Scenario) -> bool:
 
 
 PLAN_BUGS = (
-    SeededBug("the delay between daily tries is ignored", _throttle_ignored, _daily),
+    SeededBug("the delay between daily tries is ignored", _throttle_ignored, _daily, seed=25),
     SeededBug("a tick waits for the runs that it starts", _tick_waits_for_runs, _daily),
     SeededBug("a daily run is written down when it begins", _claim_is_written, _daily),
     SeededBug(

@@ -54,10 +54,13 @@ def _acts_and_dies(one: Scenario) -> bool:
 RUN_BUGS = (
     SeededBug("a deleted endpoint keeps its requested runs", _deleted_endpoint_keeps_requests, _acts),
     SeededBug(
-        "a requested run is forgotten when its worker dies", _given_up_request_is_forgotten, _acts_and_dies
+        "a requested run is forgotten when its worker dies",
+        _given_up_request_is_forgotten,
+        _acts_and_dies,
+        seed=116,
     ),
     SeededBug("a requested run that ended comes again", _served_request_stays, _acts, in_every_store=True),
     SeededBug("the slot of a cancelled run goes on", _cancelled_slot_goes_on, _acts, in_every_store=True),
-    SeededBug("a model cancels what a person asked for", _model_cancels_anything, _acts),
+    SeededBug("a model cancels what a person asked for", _model_cancels_anything, _acts, seed=36),
     SeededBug("a requested run does not wait for the end of a pause", _pause_ignored_by_requests, _acts),
 )

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import cache, partial
 
 from tests.simulation.whole_system.simulation import Played, play
 
@@ -30,10 +30,16 @@ def failures(store: str, seeds: Iterable[int]) -> list[str]:
 def play_all(store: str, seeds: Iterable[int]) -> Iterator[Played]:
     """Play seeds; in a soak, on all cores."""
     if not SOAK:
-        yield from (play(seed, store) for seed in seeds)
+        yield from (play_once(seed, store) for seed in seeds)
         return
     with ProcessPoolExecutor() as pool:
         yield from pool.map(partial(play, store=store), seeds, chunksize=AT_ONCE)
+
+
+@cache
+def play_once(seed: int, store: str) -> Played:
+    """What came of a seed, which tests of one process share."""
+    return play(seed, store)
 
 
 def report(played: Played) -> str:

@@ -23,6 +23,7 @@ from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
 from cadenza.domain.scheduling.hint import HintKind, OneShotHint
+from cadenza.domain.scheduling.nudge import replan
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
@@ -132,7 +133,7 @@ def _planned(before: Endpoint, changed: Endpoint, now: datetime, cron: CronClock
     """A schedule with a new cadence, planned by it; what is due or in flight keeps its moment."""
     fresh = evolve(_awake(changed), interval_hint=None, one_shot_hint=None)
     if before.next_run_at is not None:
-        return steer.replan(fresh, now, cron)
+        return replan(fresh, now, cron)
     started = evolve(fresh, skipped_at=None if isinstance(fresh.baseline, Once) else now)
     plan = plan_next_run(now, started, cron)
     return evolve(started, next_run_at=plan.next_run_at, next_source=plan.source)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from cadenza.domain.scheduling.due import FOREVER, due
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
+from cadenza.domain.scheduling.nudge import replan
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import (
     Claim,
@@ -21,7 +22,7 @@ from cadenza.domain.scheduling.run import (
     RunStatus,
     SkippedSlot,
 )
-from cadenza.domain.scheduling.steer import ChangedEndpoint, replan, without_one_shot_of, without_stale_hints
+from cadenza.domain.scheduling.steer import ChangedEndpoint, without_one_shot_of, without_stale_hints
 from cadenza.domain.scheduling.target import CALLABLE, HeartbeatTarget, requirement
 
 

@@ -11,7 +11,7 @@ from zlib import crc32
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
-from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.plan import Plan, Source
 from cadenza.domain.validation import milliseconds
 
 SHARED = frozenset({Source.FIRST, Source.RESUME, Source.PAUSED})
@@ -131,8 +131,33 @@ def plan_from_now(endpoint: Endpoint, now: datetime, cron: CronClock, jitter_ms:
     """The endpoint that may run again, with a fresh plan; a slot that waits for a retry runs at once."""
     if endpoint.open_slot is not None:
         return evolve(endpoint, next_run_at=earliest_run(endpoint, now), next_source=Source.RESUME)
-    moment = not_before_quota(endpoint, plan_next_run(now, endpoint, cron).next_run_at)
+    moment = not_before_quota(endpoint, unserved_plan(now, endpoint, cron).next_run_at)
     return spread(evolve(endpoint, next_run_at=moment, next_source=Source.RESUME), jitter_ms)
+
+
+def replan(endpoint: Endpoint, now: datetime, cron: CronClock, jitter_ms: int = 0) -> Endpoint:
+    """The endpoint with a fresh plan, unless its next run is due, claimed or a retry, or it is retired."""
+    stored = endpoint.next_run_at
+    is_due = stored is not None and stored <= now
+    if endpoint.lease or endpoint.open_slot or is_due or endpoint.retired:
+        return endpoint
+    plan = unserved_plan(now, endpoint, cron)
+    moment = not_before_quota(endpoint, plan.next_run_at)
+    return spread(evolve(endpoint, next_run_at=moment, next_source=plan.source), jitter_ms)
+
+
+def unserved_plan(now: datetime, endpoint: Endpoint, cron: CronClock) -> Plan:
+    """The plan by another clock than that of the last run.
+
+    1. A fire of a cron line that a worker whose clock is ahead has served already gives way to the next.
+    2. A last run that lies behind that one, too, says nothing: its clock was wrong.
+    """
+    plan, line, last = plan_next_run(now, endpoint, cron), endpoint.baseline, endpoint.anchor(now)
+    fire = plan.next_run_at
+    if not isinstance(line, Cron) or fire is None or plan.source is not Source.BASELINE_CRON or fire > last:
+        return plan
+    following = cron.next(line.expression, fire, line.timezone)
+    return plan._replace(next_run_at=following) if following > last else plan
 
 
 def plan_if_switched_on(

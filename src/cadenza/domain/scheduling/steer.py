@@ -17,10 +17,10 @@ from cadenza.domain.scheduling.hint import HintKind, HintMode, IntervalHint, One
 from cadenza.domain.scheduling.nudge import (
     Nudge,
     earliest_run,
-    not_before_quota,
     nudge,
     plan_from_now,
     relax,
+    replan,
     spread,
 )
 from cadenza.domain.scheduling.plan import Source
@@ -184,17 +184,6 @@ def archive(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
     """Archive a deleted endpoint: it is never due again, a run in flight ends normally, and none waits."""
     waiting, gone = without_requests(endpoint, "its endpoint was deleted", now)
     return ChangedEndpoint(evolve(waiting, archived=True), gone)
-
-
-def replan(endpoint: Endpoint, now: datetime, cron: CronClock, jitter_ms: int = 0) -> Endpoint:
-    """The endpoint with a fresh plan, unless its next run is due, claimed or a retry, or it is retired."""
-    stored = endpoint.next_run_at
-    is_due = stored is not None and stored <= now
-    if endpoint.lease or endpoint.open_slot or is_due or endpoint.retired:
-        return endpoint
-    plan = plan_next_run(now, endpoint, cron)
-    moment = not_before_quota(endpoint, plan.next_run_at)
-    return spread(evolve(endpoint, next_run_at=moment, next_source=plan.source), jitter_ms)
 
 
 def without_stale_hints(endpoint: Endpoint, now: datetime) -> tuple[Endpoint, tuple[SkippedSlot, ...]]:

@@ -141,8 +141,9 @@ class AlertDelivery:
 
     async def _decide(self) -> None:
         """Apply what was raised to its conditions, and make the messages whose moment has come."""
+        over = await self._upkeep.find_over()
         await self._apply_alerts()
-        await self._upkeep.close_what_is_over()
+        await self._upkeep.close(over)
         while True:
             now = self._clock.now()
             gathering = Gathering(now, now + self._gather, DECIDED_AT_ONCE, self._sender is not None)

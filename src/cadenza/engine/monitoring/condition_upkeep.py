@@ -1,8 +1,9 @@
 """Closes conditions that are over without an alert that says so."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import NamedTuple
 
 from cadenza.domain.monitoring.alert import AlertKind
 from cadenza.domain.monitoring.condition import OF_ENDPOINTS, Condition, ConditionKey, close
@@ -20,6 +21,13 @@ FRESH = timedelta(hours=1)
 SloPlace = tuple[str, str, str]
 
 
+class Over(NamedTuple):
+    """A condition that is over, and why."""
+
+    condition: Condition
+    why: str
+
+
 class ConditionUpkeep:
     """Looks every minute through the conditions that are open, some at a time."""
 
@@ -29,20 +37,34 @@ class ConditionUpkeep:
         self._released_after = released_after
         self._looked_at: datetime | None = None
 
-    async def close_what_is_over(self) -> None:
-        """Close conditions whose endpoint is well or deleted, whose month is over, or whose process ended."""
+    async def find_over(self) -> list[Over]:
+        """Conditions whose endpoint is well or deleted, whose month is over, or whose process ended.
+
+        What made an endpoint well may have stored an alert that says so and is not applied yet: apply
+        alerts before these are closed.
+        """
         now = self._clock.now()
         if self._looked_at is not None and now - self._looked_at < EVERY:
-            return
+            return []
         self._looked_at = now
+        over = list[Over]()
         after: ConditionKey | None = None
         while found := await self._store.conditions.open_conditions(after=after, limit=AT_ONCE):
-            await self._close_some(found, now)
+            over += await self._over_among(found, now)
             after = found[-1].key
             if len(found) < AT_ONCE:
-                return
+                break
+        return over
 
-    async def _close_some(self, found: Sequence[Condition], now: datetime) -> None:
+    async def close(self, over: Iterable[Over]) -> None:
+        """Close conditions, but not those about which another alert was applied meanwhile."""
+        now = self._clock.now()
+        for condition, why in over:
+            change = partial(_close_unless_changed, seen=condition, why=why, now=now)
+            release_at = now + self._released_after
+            await self._store.conditions.amend_condition(condition.key, change, release_at=release_at)
+
+    async def _over_among(self, found: Sequence[Condition], now: datetime) -> list[Over]:
         keys = [
             EndpointKey(one.tenant_id, one.endpoint_id)
             for one in found
@@ -53,12 +75,8 @@ class ConditionUpkeep:
         slos = await self._store.slos.slos(now - FRESH) if watched else []
         by_key = {one.key: one for one in endpoints}
         places = {_place(status) for status in slos}
-        for one in found:
-            why = why_over(one, endpoints=by_key, slos=places, now=now)
-            if why is not None:
-                change = partial(_close_unless_changed, seen=one, why=why, now=now)
-                release_at = now + self._released_after
-                await self._store.conditions.amend_condition(one.key, change, release_at=release_at)
+        reasons = [why_over(one, endpoints=by_key, slos=places, now=now) for one in found]
+        return [Over(one, why) for one, why in zip(found, reasons, strict=True) if why is not None]
 
 
 def why_over(
