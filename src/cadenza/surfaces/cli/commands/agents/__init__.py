@@ -1,0 +1,1 @@
+"""Commands about users, agents, their schedules and their turns."""

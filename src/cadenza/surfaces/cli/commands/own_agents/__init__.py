@@ -1,1 +1,0 @@
-"""Commands of agents that are services or processes of their own."""
