@@ -6,10 +6,10 @@ from typing import Protocol
 
 from cadenza.adapters.telemetry.alert_webhook import Format, WebhookSender
 from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
+from cadenza.domain.http_request import REFERENCE
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.monitoring.alert_message import AlertMessage
 from cadenza.domain.monitoring.alert_route import HIDDEN, AlertRoute, ChannelType
-from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.secrets import SecretResolver

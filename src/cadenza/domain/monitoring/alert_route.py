@@ -8,9 +8,9 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.http_request import REFERENCE
 from cadenza.domain.monitoring.alert import AlertKind, Severity
 from cadenza.domain.monitoring.condition import Condition
-from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.domain.validation import check_labels, check_text, convert_to_utc, has_labels
 
 MOST_ROUTES = 100
