@@ -12,7 +12,7 @@ from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
-from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.agents.conversation import ConversationKey, Message
@@ -22,6 +22,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.engine.agents.conversation import Conversations
+from cadenza.engine.agents.probing import Probing
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.agents.turn_lock import TurnLock, TurnSettings
 from cadenza.engine.steering import Steering
@@ -68,6 +69,7 @@ class AgentFixture:
             secrets=SecretNames(),
             steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
             expressions=CelExpressions(),
+            probe_conditions=CelExpressions(PROBES),
             take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
             models={"test:model"},
         )
@@ -83,7 +85,17 @@ class AgentFixture:
             ids=ids,
         )
         self.application = Application(replace(self.dependencies, conversations=self.conversations))
-        self.prompts = PromptDispatcher(conversations=self.conversations, store=self.store, clock=self.clock)
+        self.probes = FakeDispatcher()
+        self.prompts = PromptDispatcher(
+            conversations=self.conversations,
+            probing=Probing(
+                dispatcher=self.probes,
+                notes=self.store.analyses,
+                conditions=self.dependencies.probe_conditions,
+            ),
+            store=self.store,
+            clock=self.clock,
+        )
         self.executor = Executor(
             dispatcher=DispatcherByTarget(prompts=self.prompts), quota=NoQuota(), clock=self.clock
         )

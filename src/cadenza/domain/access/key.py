@@ -57,6 +57,8 @@ class OnBehalfOf(NamedTuple):
     scheduled: bool = False
     """Whether a schedule started the turn, and not the user."""
     may_schedule: bool = True
+    reads_from_outside: bool = False
+    """Whether the turn was given what a probe answered, which may try to talk the agent into something."""
 
 
 KEY = "key:"

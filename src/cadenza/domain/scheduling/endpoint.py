@@ -31,7 +31,6 @@ from cadenza.domain.scheduling.requested_runs.queue import CancelRequest, Reques
 from cadenza.domain.scheduling.target import (
     CallableTarget,
     HeartbeatTarget,
-    PromptTarget,
     Target,
     check_heartbeat,
 )
@@ -150,10 +149,6 @@ class Endpoint:
         check_heartbeat(self.target, self.baseline, self.policy)
         if self.parent_id == self.id:
             raise InvalidRequest("An endpoint cannot depend on itself.", "parent_id")
-        if isinstance(self.target, PromptTarget) and (self.interval_hint or isinstance(self.baseline, Every)):
-            raise InvalidRequest(
-                "A prompt is sent once or by a cron expression, not on an interval.", "baseline"
-            )
         for part, kind in PARTS:
             if not isinstance(getattr(self, part), kind):
                 raise InvalidRequest(f"{part} is not of its kind.", part)

@@ -112,11 +112,13 @@ class McpTarget:
         check_text("tool", self.tool, longest=LONGEST_TOOL)
         self.request(dict(self.arguments))
 
-    def request(self, body: Json, headers: Mapping[str, str] = NO_HEADERS) -> HttpTarget:
+    def request(
+        self, body: Json, headers: Mapping[str, str] = NO_HEADERS, method: str = "POST"
+    ) -> HttpTarget:
         """The exchange that sends a message to the server."""
         return HttpTarget(
             self.url,
-            "POST",
+            method,
             {"Accept": MCP_ANSWERS, **self.headers, **headers},
             body,
             capture_bytes=MOST_CAPTURED_BYTES,

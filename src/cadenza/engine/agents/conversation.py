@@ -47,6 +47,8 @@ class TurnInput(NamedTuple):
     """The same without the prefix that marks a scheduled message."""
     origin: Origin = FROM_USER
     may_schedule: bool = True
+    quote: str = ""
+    """What a probe answered, for this turn alone: it is not stored in the conversation."""
 
 
 CommitTurn = Callable[[], Awaitable[Sequence[Delivery]]]
@@ -141,6 +143,7 @@ class Conversations:
         turn_tools = TurnTools(self._tools, _caller(key, turn_input))
         prompt = await self._prompt(key, turn_input, turn_tools=turn_tools, now=began)
         reply = await self._runtime.process_prompt(prompt, turn_tools.call)
+        said = replace(prompt.message, text=turn_input.text)
         turn = Turn(
             id=turn_input.turn_id,
             conversation=key,
@@ -150,7 +153,7 @@ class Conversations:
             tokens=reply.tokens.total,
         )
         return TurnResult(
-            reply, turn if reply.error is not None else _with_reply(turn, prompt, turn_tools, reply)
+            reply, turn if reply.error is not None else _with_reply(turn, said, turn_tools, reply)
         )
 
     async def _prompt(
@@ -163,7 +166,7 @@ class Conversations:
             message=Message(
                 id=f"{turn_input.turn_id}.0",
                 role=Role.USER,
-                text=turn_input.text,
+                text=f"{turn_input.text}{turn_input.quote}",
                 at=now,
                 origin=turn_input.origin,
             ),
@@ -192,11 +195,12 @@ def _caller(key: ConversationKey, turn_input: TurnInput) -> Caller:
         turn=turn_input.turn_id,
         scheduled=turn_input.origin.kind is not OriginKind.USER,
         may_schedule=turn_input.may_schedule,
+        reads_from_outside=bool(turn_input.quote),
     )
     return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", on_behalf_of, surface=Surface.AGENT)
 
 
-def _with_reply(turn: Turn, prompt: Prompt, turn_tools: TurnTools, reply: Reply) -> Turn:
+def _with_reply(turn: Turn, said: Message, turn_tools: TurnTools, reply: Reply) -> Turn:
     """The turn with both messages of the exchange and the messages to deliver."""
     to_deliver: tuple[SocketMessage, ...] = (*turn_tools.canvas_commands, *reply.messages)
     answer = Message(
@@ -204,7 +208,7 @@ def _with_reply(turn: Turn, prompt: Prompt, turn_tools: TurnTools, reply: Reply)
         role=Role.AGENT,
         text="\n".join(one.text for one in to_deliver if isinstance(one, Subtitle)),
         at=turn.ended_at,
-        origin=prompt.message.origin,
+        origin=said.origin,
         parts=turn_tools.record,
     )
-    return replace(turn, messages=(prompt.message, answer), to_deliver=to_deliver)
+    return replace(turn, messages=(said, answer), to_deliver=to_deliver)

@@ -12,6 +12,7 @@ from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.agents.conversation import Conversations, TurnInput
+from cadenza.engine.agents.probing import Probing, Sight
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 
@@ -19,8 +20,9 @@ from cadenza.ports.store import Store
 class PromptDispatcher:
     """Has the agent answer a schedule's prompt; the turn is committed with the run, or not at all."""
 
-    def __init__(self, *, conversations: Conversations, store: Store, clock: Clock) -> None:
+    def __init__(self, *, conversations: Conversations, probing: Probing, store: Store, clock: Clock) -> None:
         self._conversations = conversations
+        self._probing = probing
         self._store = store
         self._clock = clock
 
@@ -32,18 +34,35 @@ class PromptDispatcher:
         """
         began = self._clock.now()
         try:
-            outcome = await self._run_turn(claim, began)
+            outcome = await self._fire(claim, began)
         except CadenzaError as problem:
             outcome = Outcome(RunStatus.FAILURE, error=problem.message)
         took = (self._clock.now() - began) // milliseconds(1)
         return outcome._replace(duration_ms=max(0, took))
 
-    async def _run_turn(self, claim: Claim, now: datetime) -> Outcome:
-        key = conversation_of(claim)
+    async def _fire(self, claim: Claim, now: datetime) -> Outcome:
+        """The turn; with a probe, only if what it answers is new."""
+        key, probe = conversation_of(claim), prompt_target_of(claim).probe
         limit = await self._reached_limit(key, now)
         if limit is not None:
             return Outcome(RunStatus.SKIPPED, reason=limit, opens_at=tomorrow(now))
-        async with self._conversations.run_turn(key, _turn_input(claim, now)) as (reply, turn):
+        if probe is None:
+            return await self._run_turn(key, claim, _turn_input(claim, now))
+        sight = await self._probing.look(claim, probe)
+        return sight if isinstance(sight, Outcome) else await self._tell(key, claim, now, sight)
+
+    async def _tell(self, key: ConversationKey, claim: Claim, now: datetime, sight: Sight) -> Outcome:
+        """The turn that is told what its probe saw; that is kept with the run if the agent answered."""
+        try:
+            outcome = await self._run_turn(key, claim, _turn_input(claim, now)._replace(quote=sight.quote))
+        except CadenzaError as problem:
+            return Outcome(RunStatus.FAILURE, error=problem.message, response=sight.response)
+        own = outcome.response if isinstance(outcome.response, dict) else {}
+        seen = sight.note if outcome.status is RunStatus.SUCCESS else None
+        return outcome._replace(response={**own, **sight.response}, seen=seen)
+
+    async def _run_turn(self, key: ConversationKey, claim: Claim, turn_input: TurnInput) -> Outcome:
+        async with self._conversations.run_turn(key, turn_input) as (reply, turn):
             if reply.error is not None:
                 return Outcome(RunStatus.FAILURE, error=reply.error, turn=turn, error_class=ErrorClass.LLM)
             firing = replace(turn, firing=claim.idempotency_key, schedule_id=claim.endpoint.id)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from cadenza.adapters.agents.by_model import RuntimeByModel
 from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.engine.agents.conversation import Conversations
+from cadenza.engine.agents.probing import Probing
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.operations.agents.agent_tools import AgentTools
 from cadenza.operations.application import Application
 from cadenza.operations.context import Dependencies
 from cadenza.ports.agents import AgentRuntime
+from cadenza.ports.dispatcher import Dispatcher
 from cadenza.roots.settings import Settings, allowed_models
 from cadenza.roots.wiring.extras import LLM, missing
 
@@ -39,9 +41,13 @@ def conversations(settings: Settings, dependencies: Dependencies) -> Conversatio
     )
 
 
-def prompt_dispatcher(agents: Conversations, dependencies: Dependencies) -> PromptDispatcher:
-    """The dispatcher of prompts."""
-    return PromptDispatcher(conversations=agents, store=dependencies.store, clock=dependencies.clock)
+def prompt_dispatcher(
+    agents: Conversations, dependencies: Dependencies, probes: Dispatcher
+) -> PromptDispatcher:
+    """The dispatcher of prompts; `probes` runs what they look at."""
+    store = dependencies.store
+    probing = Probing(dispatcher=probes, notes=store.analyses, conditions=dependencies.probe_conditions)
+    return PromptDispatcher(conversations=agents, probing=probing, store=store, clock=dependencies.clock)
 
 
 def runtime(settings: Settings) -> AgentRuntime:

@@ -11,6 +11,7 @@ from cadenza.adapters.clock import SystemClock, SystemStopwatch
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, HeartbeatDispatcher
 from cadenza.adapters.dispatch.callables import CallableDispatcher
+from cadenza.adapters.dispatch.mcp_tool import McpDispatcher
 from cadenza.adapters.null import NoTelemetry
 from cadenza.domain.scheduling.target import CALLABLE, HEARTBEAT, HTTP, PROBE_CALLABLE, PROMPT
 from cadenza.engine.async_helpers import Work
@@ -112,7 +113,7 @@ async def open_loop_factory(
             dispatcher=DispatcherByTarget(
                 http=http,
                 callables=context.callables,
-                prompts=_prompt_dispatcher(settings, context, stored),
+                prompts=_prompt_dispatcher(settings, context, stored, http),
                 heartbeats=HeartbeatDispatcher(context.store.heartbeats),
             ),
             quota=CountedQuota(context.store.tenants, context.clock, context.telemetry),
@@ -122,7 +123,9 @@ async def open_loop_factory(
         yield partial(_new_loop, settings, context, executor)
 
 
-def _prompt_dispatcher(settings: Settings, context: ProcessContext, stored: SecretStore) -> Dispatcher:
+def _prompt_dispatcher(
+    settings: Settings, context: ProcessContext, stored: SecretStore, http: Dispatcher
+) -> Dispatcher:
     """The dispatcher of agent schedules; the agents' tools are the application's own operations."""
     trials = DispatcherByTarget(callables=context.callables)
     given = dependencies(
@@ -133,7 +136,8 @@ def _prompt_dispatcher(settings: Settings, context: ProcessContext, stored: Secr
         secrets=stored,
         max_timeout_ms=settings.max_timeout_ms,
     )
-    return prompt_dispatcher(conversations(settings, given), given)
+    probes = DispatcherByTarget(http=http, callables=context.callables, mcp=McpDispatcher(http))
+    return prompt_dispatcher(conversations(settings, given), given, probes)
 
 
 def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -> WorkerLoop:

@@ -9,6 +9,7 @@ from cadenza.testing.contracts.access.sessions import SessionContract
 from cadenza.testing.contracts.access.tenants import TenantContract
 from cadenza.testing.contracts.agents.conversations import ConversationContract
 from cadenza.testing.contracts.agents.deliveries import DeliveryContract
+from cadenza.testing.contracts.agents.probes import ProbeContract
 from cadenza.testing.contracts.agents.runtime import AgentRuntimeContract
 from cadenza.testing.contracts.agents.schedule_firing import ScheduleFiringContract
 from cadenza.testing.contracts.agents.schedules import ScheduleContract
@@ -103,6 +104,7 @@ class StoreContract(
     UserAgentContract,
     ConversationContract,
     DeliveryContract,
+    ProbeContract,
     ScheduleFiringContract,
     ScheduleContract,
 ):
