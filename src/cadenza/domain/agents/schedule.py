@@ -13,11 +13,11 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy
-from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.scheduling.target import Probe, PromptTarget
 
 POLICY = Policy(timeout_ms=120_000, max_attempts=3, retry_delay_ms=15_000)
 NO_PLANNER = Planning(learning=Learning.OFF)
-"""Planners do not change when a schedule fires."""
+"""Planners do not change when a schedule without a probe fires."""
 SHOWN_FIRES = 3
 DAY = timedelta(days=1)
 
@@ -48,6 +48,8 @@ class Schedule(NamedTuple):
     created_at: datetime | None
     paused: bool
     """Whether it waits to be resumed."""
+    probe: Probe | None = None
+    """What is looked at first."""
 
 
 def belongs_to(endpoint: Endpoint, user: UserKey) -> bool:
@@ -93,6 +95,7 @@ def schedule_of(endpoint: Endpoint) -> Schedule:
         may_schedule=target.may_schedule,
         created_at=endpoint.created_at,
         paused=endpoint.paused_until is not None,
+        probe=target.probe,
     )
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from cadenza.domain.access.tenant import Limits
+from cadenza.domain.agents.probe import planning_of, probe_of
 from cadenza.domain.agents.schedule import (
     DAY,
     NO_PLANNER,
@@ -20,9 +21,9 @@ from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.users import UserKey, one_line
 from cadenza.domain.errors import InvalidRequest, LimitReached, NotAllowed
 from cadenza.domain.scheduling.baseline import Cron, Once
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
-from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.scheduling.target import Probe, PromptTarget
 from cadenza.domain.validation import check_count, check_text, iso, milliseconds, quoted
 from cadenza.domain.wording import duration_in_words
 
@@ -48,6 +49,7 @@ class NewSchedule:
     delay_seconds: int | None = None
     """Instead of `run_at`: the time from now."""
     may_schedule: bool = False
+    probe: Probe | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,11 @@ class ScheduleRequester:
 
 
 def check_requester(requester: ScheduleRequester, wanted: NewSchedule) -> None:
-    """A scheduled turn creates schedules only if its own has `may_schedule`; the new ones cannot have it."""
+    """Who may make which schedule.
+
+    1. A scheduled turn creates schedules only if its own has `may_schedule`; the new ones cannot have it.
+    2. Nor can a schedule with a probe: what the probe answers could ask for schedules.
+    """
     if requester.scheduled and not requester.may_schedule:
         raise NotAllowed(
             "A turn that a schedule started cannot make schedules: ask the user in your answer, and make"
@@ -75,6 +81,13 @@ def check_requester(requester: ScheduleRequester, wanted: NewSchedule) -> None:
     if requester.scheduled and wanted.may_schedule:
         raise NotAllowed(
             "A schedule that a schedule makes cannot make schedules itself: leave may_schedule out."
+        )
+
+    if wanted.probe is not None and wanted.may_schedule:
+        raise InvalidRequest(
+            "A schedule with a probe cannot make schedules, as what the probe answers could ask for them:"
+            " leave may_schedule out.",
+            "may_schedule",
         )
 
 
@@ -209,16 +222,17 @@ def draft_endpoint(
     """The endpoint of a new schedule, without a next run."""
     request = request_digest(requester, wanted)
     prompt = check_prompt(wanted.prompt)
-    return Endpoint(
+    draft = Endpoint(
         id=schedule_id(request, length),
         name=one_line("name", wanted.name),
         tenant_id=requester.user.tenant_id,
         job_id=SCHEDULES_JOB,
-        target=PromptTarget(agent_id, requester.user.id, prompt, wanted.may_schedule, request),
+        target=PromptTarget(agent_id, requester.user.id, prompt, wanted.may_schedule, request, wanted.probe),
         baseline=baseline,
         policy=POLICY,
         planning=NO_PLANNER,
     )
+    return evolve(draft, planning=planning_of(draft))
 
 
 def admit_schedule(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits, cron: CronClock) -> Endpoint:
@@ -282,6 +296,8 @@ def _check_fires(schedules: Sequence[Endpoint], most: int | None, cron: CronCloc
         return
     total = 0
     for one in schedules:
+        if probe_of(one) is not None:  # It looks, and is counted when it fires.
+            continue
         total += len(fires_in_a_day(one, cron, most=most - total + 1))
         if total > most:
             raise LimitReached(

@@ -31,7 +31,7 @@ class AgentTools:
         self._application = application
 
     def offered(self, caller: Caller) -> Sequence[AgentTool]:
-        """All tools; without the one that makes schedules where they may not be made."""
+        """All tools; without those that make or delete schedules where that may not be done."""
         return [tool(name) for name in OFFERED if _is_open(name, caller)]
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:
@@ -48,8 +48,11 @@ class AgentTools:
 
 
 def _is_open(name: str, caller: Caller) -> bool:
-    on_behalf_of = caller.on_behalf_of
-    return name != create_schedule.name or on_behalf_of is None or on_behalf_of.may_schedule
+    by = caller.on_behalf_of
+    if by is None:
+        return True
+    closed = {create_schedule.name: not by.may_schedule, delete_schedule.name: by.reads_from_outside}
+    return not closed.get(name, False)
 
 
 @cache

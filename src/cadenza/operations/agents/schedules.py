@@ -16,11 +16,12 @@ from cadenza.domain.agents.schedule_change import ScheduleChange
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule, ScheduleRequester
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import AgentSchedules, CreatedSchedule
+from cadenza.operations.agents.probe_schemas import ProbeShape, accepted_probe
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Whole, split_page
 from cadenza.operations.operation import CREATED, Command, View, operation
@@ -57,6 +58,8 @@ class CreateSchedule(Command):
     """Instead of `run_at`: so many seconds from now."""
     may_schedule: Flag = False
     """Whether the agent may make schedules when it fires; those may make none."""
+    probe: ProbeShape | None = None
+    """What is looked at first: the agent gets the prompt only if that has something new."""
     user_id: Id | None = None
     """Whose schedule it is; who speaks for a user alone can leave it out."""
 
@@ -132,11 +135,14 @@ class ScheduleView(View):
     created_at: datetime | None
     paused: bool
     """Does it wait to be resumed?"""
+    probe: ProbeShape | None
+    """What is looked at first."""
 
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
         """The view of a schedule."""
-        return cls(**schedule._asdict())
+        probe = None if schedule.probe is None else ProbeShape.of(schedule.probe)
+        return cls(**{**schedule._asdict(), "probe": probe})
 
 
 class SchedulesPage(Listed[ScheduleView]):
@@ -156,7 +162,8 @@ async def create_schedule(context: RequestContext, command: CreateSchedule) -> N
     `one-shot` takes `run_at` or `delay_seconds`, `recurring` takes `cron_expression`.
     The answer spells out the next fires: confirm with them.
     """
-    wanted = NewSchedule(**command.model_dump(exclude={"user_id"}))
+    probe = None if command.probe is None else accepted_probe(context, command.probe)
+    wanted = NewSchedule(**command.model_dump(exclude={"user_id", "probe"}), probe=probe)
     return NewScheduleView.of(
         await schedules_of(context).create(_requester(context, command.user_id), wanted)
     )
@@ -193,6 +200,11 @@ async def update_schedule(context: RequestContext, command: UpdateSchedule) -> N
 @operation("DELETE /v1/schedules/{schedule_id}", Scope.WRITE, user=True)
 async def delete_schedule(context: RequestContext, command: OneSchedule) -> Deleted:
     """Delete a schedule. It does not run again."""
+    by = context.caller.on_behalf_of
+    if by is not None and by.reads_from_outside:
+        raise NotAllowed(
+            "A turn that was told what a probe answered cannot delete schedules: ask the user in your answer."
+        )
     await schedules_of(context).delete(await _owner(context, command.schedule_id), command.schedule_id)
     return Deleted()
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cadenza.surfaces.cli.argument_parsing import seconds
+from cadenza.surfaces.cli.argument_parsing import json_text, seconds
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
@@ -44,6 +44,7 @@ CronLine = Annotated[
 ScheduleZone = Annotated[str | None, Parameter(help="An IANA time zone; the user's if left out.")]
 Done = Annotated[bool, Parameter(help="Those that are done or switched off, too."), Fills("enabled_only")]
 MaySchedule = Annotated[bool, Parameter(help="Whether it may make schedules when it fires.")]
+ProbeOption = Annotated[str | None, Parameter(help="What is looked at first: JSON, or a file behind @.")]
 
 
 class Users(Commands):
@@ -157,6 +158,7 @@ class Schedules(Commands):
         cron: CronLine = None,
         timezone: ScheduleZone = None,
         may_schedule: MaySchedule = False,
+        probe: ProbeOption = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Send a prompt to an agent at a set time, once or repeatedly; the user gets its answer."""
@@ -171,6 +173,7 @@ class Schedules(Commands):
             cron_expression=cron,
             timezone=timezone,
             may_schedule=may_schedule,
+            probe=None if probe is None else json_text("--probe", probe),
         )
         return self.ask(connection, "create_schedule", given)
 
