@@ -99,10 +99,11 @@ class AgentFixture:
         self.executor = Executor(
             dispatcher=DispatcherByTarget(prompts=self.prompts), quota=NoQuota(), clock=self.clock
         )
+        self.sweeper = Sweeper(store=self.store.endpoints, clock=self.clock, cron=cron, log=log)
         self.worker = WorkerLoop(
             store=self.store.endpoints,
             executor=self.executor,
-            sweeper=Sweeper(store=self.store.endpoints, clock=self.clock, cron=cron, log=log),
+            sweeper=self.sweeper,
             clock=self.clock,
             cron=cron,
             telemetry=NoTelemetry(),

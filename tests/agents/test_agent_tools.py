@@ -58,6 +58,7 @@ async def test_a_tool_answers_with_what_an_agent_can_confirm(agents: AgentFixtur
         "may_schedule": False,
         "created_at": "2026-11-16T09:17:30Z",
         "paused": False,
+        "probe": None,
     }
     deleted = await agents.tools.call(agent(), "delete_schedule", {"schedule_id": made["id"]})
     assert deleted == {"deleted": True}
