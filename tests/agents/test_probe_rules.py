@@ -67,8 +67,8 @@ def test_without_paths_any_change_of_json_is_new(one: Json, other: Json) -> None
 
 @given(VALUES, VALUES)
 def test_of_http_headers_and_sizes_do_not_count(body: Json, other: Json) -> None:
-    before: Json = {"status": 200, "body": body, "headers": {"date": "one"}, "size": 1}
-    after: Json = {"status": 200, "body": body, "headers": {"date": other}, "size": 2}
+    before: dict[str, Json] = {"status": 200, "body": body, "headers": {"date": "one"}, "size": 1}
+    after: dict[str, Json] = {"status": 200, "body": body, "headers": {"date": other}, "size": 2}
     assert not is_new(HTTP, after, FoundValue(before)).is_new
     assert is_new(HTTP, {**after, "status": 500}, FoundValue(before)).is_new
 
@@ -96,7 +96,7 @@ def test_a_condition_reads_the_status_and_both_answers() -> None:
     probe = replace(
         HTTP, condition="status == 200 && response.body.n > previous.body.n && response.headers.x == '1'"
     )
-    answer: Json = {"status": 200, "headers": {"x": "1"}, "body": {"n": 2}}
+    answer: dict[str, Json] = {"status": 200, "headers": {"x": "1"}, "body": {"n": 2}}
     assert is_new(probe, answer, FoundValue({"status": 500, "body": {"n": 1}})).is_new
     assert not is_new(probe, {**answer, "status": 201}, FoundValue(answer)).is_new
     problem = is_new(probe, answer, FoundValue({"status": 200})).problem

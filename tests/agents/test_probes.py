@@ -16,13 +16,13 @@ from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Outcome, Run, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.domain.scheduling.target import CallableTarget, Probe
+from cadenza.domain.scheduling.target import CallableTarget, Probe, PromptTarget
 from cadenza.domain.validation import milliseconds
 from cadenza.ports.agents import CallTool, Prompt, Reply
 
 MCP: dict[str, Any] = {"kind": "mcp", "url": "https://example.com/mcp", "tool": "t"}
 URL: dict[str, Any] = {"kind": "http", "url": "https://example.com/stock"}
-EVERY_TEN_MINUTES = {"schedule_type": "recurring", "cron_expression": "*/10 * * * *"}
+EVERY_TEN_MINUTES: dict[str, Any] = {"schedule_type": "recurring", "cron_expression": "*/10 * * * *"}
 LOOK_MS = 10 * MINUTE
 
 
@@ -35,7 +35,11 @@ class Watched:
         self.id = ""
 
     async def open(self, target: dict[str, Any] = URL, **probe: Any) -> "Watched":
-        words = {"name": "Stock", "prompt": "Tell me of it.", "probe": {"target": target, **probe}}
+        words: dict[str, Any] = {
+            "name": "Stock",
+            "prompt": "Tell me of it.",
+            "probe": {"target": target, **probe},
+        }
         self.id = (await self.agents.schedule(**EVERY_TEN_MINUTES, **words))["id"]
         return self
 
@@ -182,7 +186,9 @@ class TestWhatWasNotTold:
         stock = await watched()
         await stock.look(1)
         endpoint = await stock.agents.endpoint(stock.id)
-        target = replace(endpoint.target, probe=Probe(CallableTarget("other")))  # type: ignore[type-var]
+        prompt = endpoint.target
+        assert isinstance(prompt, PromptTarget)
+        target = replace(prompt, probe=Probe(CallableTarget("other")))
         await stock.agents.store.endpoints.amend(
             endpoint.key, lambda one: ChangedEndpoint(evolve(one, target=target))
         )

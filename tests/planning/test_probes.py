@@ -18,6 +18,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.target import HttpTarget, Probe, PromptTarget
+from cadenza.engine.planning.analysis import PlannerEntry
 from cadenza.engine.steering_commands import ProposeInterval
 from cadenza.ports.planning import Briefing, CallTool, PlannerResult
 from cadenza.testing import an_endpoint
@@ -56,7 +57,8 @@ class LookHarness(AnalystHarness):
         await self.settle(1_000)
 
     async def at(self, name: str) -> Endpoint:
-        return await self.store.port.endpoints.get(EndpointKey("default", name))
+        found: Endpoint = await self.store.port.endpoints.get(EndpointKey("default", name))
+        return found
 
 
 async def test_a_planner_sees_an_endpoint_that_does_what_the_probe_does() -> None:
@@ -125,7 +127,7 @@ async def test_a_planner_steers_looks_and_nobody_else_does() -> None:
 async def test_headers_of_an_answer_set_the_pace_of_looks() -> None:
     harness = await LookHarness().open()
     await harness.watch("stock")
-    async with harness.watched_by(*[HttpHints()]):  # type: ignore[list-item]
+    async with harness.watched_by(PlannerEntry(HttpHints())):
         await harness.look("stock", 1, headers={"cache-control": "max-age=300"})
     hint = (await harness.at("stock")).interval_hint
     assert hint is not None
@@ -135,7 +137,7 @@ async def test_headers_of_an_answer_set_the_pace_of_looks() -> None:
 async def test_the_learning_planner_looks_where_something_changes_within_the_guard() -> None:
     harness = await LookHarness().open()
     await harness.watch("quiet", "busy")
-    planner: Any = LearningPlanner(harness.dependencies.store)
+    planner = PlannerEntry(LearningPlanner(harness.dependencies.store))
     async with harness.watched_by(planner):
         for number in range(60):
             await harness.look("quiet", "as ever")

@@ -47,7 +47,7 @@ class Dependencies:
     steering: "Steering"
     expressions: "Expressions"
     """Evaluates the conditions of rules."""
-    probe_conditions: Expressions
+    probe_conditions: "Expressions"
     """Evaluates the conditions of probes."""
     take_trial: TakeTrial
     """Counts a trial run of an endpoint."""

@@ -22,7 +22,7 @@ from cadenza.roots.wiring.stores import open_store
 
 __all__ = ["database_url", "newest_databases"]
 
-STOCK = {
+STOCK: dict[str, Any] = {
     "name": "Stock",
     "prompt": "Tell me.",
     "schedule_type": "recurring",

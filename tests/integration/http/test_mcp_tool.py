@@ -24,7 +24,7 @@ from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import HttpTarget, McpTarget
 
-JSON = {"Content_Type": "application/json"}
+JSON: dict[str, Any] = {"Content_Type": "application/json"}
 
 
 def a_text(text: str) -> dict[str, str]:
@@ -51,7 +51,9 @@ def a_tool_server(result: Any, *, stream: bool = False, session: str | None = "s
             "id": said["id"],
             **({"result": found} if "error" not in found else found),
         }
-        headers = {} if session is None or said["method"] != "initialize" else {"Mcp_Session_Id": session}
+        headers: dict[str, Any] = (
+            {} if session is None or said["method"] != "initialize" else {"Mcp_Session_Id": session}
+        )
         if stream:
             notice = {"jsonrpc": "2.0", "method": "notifications/progress"}
             events = "".join(
