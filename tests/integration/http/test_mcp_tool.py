@@ -33,7 +33,7 @@ def a_text(text: str) -> dict[str, str]:
 
 def a_call(target: McpTarget) -> Claim:
     """A claim as a probe hands it on."""
-    claim = a_claim(HttpTarget(target.url))
+    claim = a_claim(HttpTarget(target.url), timeout_ms=60_000)
     return claim._replace(endpoint=evolve(claim.endpoint, target=target))
 
 
