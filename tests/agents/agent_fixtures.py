@@ -18,6 +18,7 @@ from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import UserKey
+from cadenza.domain.agents.wake_value import Pricing
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
@@ -54,6 +55,7 @@ class AgentFixture:
         *,
         store: Store | None = None,
         turn_settings: TurnSettings | None = None,
+        pricing: Pricing = Pricing.OFF,
     ) -> None:
         self.clock = FakeClock(MONDAY, manual=True)
         self.store: Store = store or MemoryStore(FakeIds("run"))
@@ -92,6 +94,7 @@ class AgentFixture:
                 dispatcher=self.probes,
                 notes=self.store.analyses,
                 conditions=self.dependencies.probe_conditions,
+                pricing=pricing,
             ),
             store=self.store,
             clock=self.clock,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
-from cadenza.domain.agents.probe import Novelty, answer_in, note_of, novelty, quoted_answer
+from cadenza.domain.agents.probe import Novelty, ProbeMemory, memory_in, novelty, quoted_answer
 from cadenza.domain.json_values import FoundValue, Json
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, Probe
 
@@ -39,11 +39,11 @@ def test_what_was_not_told_stays_new_and_what_was_told_is_not(looks: list[Any], 
     told: list[int] = []
     for number, can_tell in looks:
         answer: Json = {"n": number}
-        found = is_new(probe, answer, answer_in(kept, probe))
+        found = is_new(probe, answer, memory_in(kept, probe).before)
         if found.is_new and can_tell:
             told.append(number)
         if not found.is_new or can_tell:
-            kept = json.loads(json.dumps(note_of(probe, answer)))
+            kept = json.loads(json.dumps(ProbeMemory(FoundValue(answer)).to_note(probe)))
     expected, last = list[int](), looks[0][0] if looks else 0
     for number, can_tell in looks:
         if number != last and can_tell:
@@ -76,9 +76,10 @@ def test_of_http_headers_and_sizes_do_not_count(body: Json, other: Json) -> None
 @given(VALUES)
 def test_an_answer_of_another_probe_is_not_compared_with(answer: Json) -> None:
     other = replace(FUNCTION, target=CallableTarget("others"))
-    assert answer_in(note_of(FUNCTION, answer), FUNCTION) == FoundValue(answer)
-    assert answer_in(note_of(FUNCTION, answer), other) is None
-    assert answer_in(answer, FUNCTION) is None
+    note = ProbeMemory(FoundValue(answer)).to_note(FUNCTION)
+    assert memory_in(note, FUNCTION).before == FoundValue(answer)
+    assert memory_in(note, other) == ProbeMemory()
+    assert memory_in(answer, FUNCTION) == ProbeMemory()
 
 
 @given(st.text(max_size=300))

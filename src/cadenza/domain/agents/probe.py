@@ -6,6 +6,7 @@ from dataclasses import asdict
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from cadenza.domain.agents.wake_value import Wakes, wakes_from_note
 from cadenza.domain.json_values import FoundValue, Json
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.planning.rules.context import response_parts
@@ -20,6 +21,8 @@ from cadenza.domain.scheduling.target import HttpTarget, Probe, PromptTarget
 NOTES_OWNER = "probe"
 """Under which name the answers that later ones are compared with are kept, beside the notes of planners."""
 NOTHING_NEW = "nothing new"
+NOT_WORTH = "waking the model is not worth its tokens now"
+LOOKED = (NOTHING_NEW, NOT_WORTH)
 ANSWER, FAILED_ANSWER, TOOK_MS = "probe", "failed_probe", "probe_ms"
 """In the response of a run: what its probe answered, whether it failed, and how long it took."""
 LONGEST_QUOTE = 6_000
@@ -59,8 +62,8 @@ def through_probe(endpoint: Endpoint, change: Callable[[Endpoint], ChangedEndpoi
 
 
 def looked(run: Run) -> bool:
-    """Was it a look that found nothing new? It counts as a run of what the probe looks at."""
-    return run.status is RunStatus.SKIPPED and run.started_at is not None and run.reason == NOTHING_NEW
+    """Was it a look after which nobody was woken? It counts as a run of what the probe looks at."""
+    return run.status is RunStatus.SKIPPED and run.started_at is not None and run.reason in LOOKED
 
 
 def as_looks(endpoint: Endpoint, recent: list[Run]) -> tuple[Endpoint, list[Run]]:
@@ -82,16 +85,28 @@ def _as_look(run: Run) -> Run:
     return own._replace(status=RunStatus.SUCCESS) if ANSWER in response or looked(run) else own
 
 
-def note_of(probe: Probe, answer: Json) -> Json:
-    """What is kept of an answer, to compare the next ones with."""
-    return {"of": _digest(probe), "answer": answer}
+class ProbeMemory(NamedTuple):
+    """What is kept of a probe: the answer that the next one is compared with, and what became of wakes."""
+
+    before: FoundValue | None = None
+    wakes: Wakes = Wakes()
+
+    def with_answer(self, answer: Json) -> "ProbeMemory":
+        """With an answer that nothing was new in, or that the agent was told."""
+        return self._replace(before=FoundValue(answer))
+
+    def to_note(self, probe: Probe) -> Json:
+        """As it is kept."""
+        kept: dict[str, Json] = {"of": _digest(probe), "wakes": self.wakes.to_note()}
+        return kept if self.before is None else {**kept, "answer": self.before.value}
 
 
-def answer_in(note: Json, probe: Probe) -> FoundValue | None:
-    """The answer that is kept; None if there is none, or if the probe was another one then."""
+def memory_in(note: Json, probe: Probe) -> ProbeMemory:
+    """What is kept; nothing, if the probe was another one then."""
     if not isinstance(note, dict) or note.get("of") != _digest(probe):
-        return None
-    return FoundValue(note.get("answer"))
+        return ProbeMemory()
+    before = FoundValue(note["answer"]) if "answer" in note else None
+    return ProbeMemory(before, wakes_from_note(note.get("wakes")))
 
 
 def _digest(probe: Probe) -> str:

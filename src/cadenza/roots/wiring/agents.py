@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cadenza.adapters.agents.by_model import RuntimeByModel
 from cadenza.adapters.agents.offline.agent import OfflineAgent
+from cadenza.domain.agents.wake_value import Pricing
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.agents.probing import Probing
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
@@ -42,11 +43,16 @@ def conversations(settings: Settings, dependencies: Dependencies) -> Conversatio
 
 
 def prompt_dispatcher(
-    agents: Conversations, dependencies: Dependencies, probes: Dispatcher
+    agents: Conversations, dependencies: Dependencies, probes: Dispatcher, pricing: Pricing
 ) -> PromptDispatcher:
     """The dispatcher of prompts; `probes` runs what they look at."""
     store = dependencies.store
-    probing = Probing(dispatcher=probes, notes=store.analyses, conditions=dependencies.probe_conditions)
+    probing = Probing(
+        dispatcher=probes,
+        notes=store.analyses,
+        conditions=dependencies.probe_conditions,
+        pricing=pricing,
+    )
     return PromptDispatcher(conversations=agents, probing=probing, store=store, clock=dependencies.clock)
 
 

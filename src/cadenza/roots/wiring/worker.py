@@ -13,6 +13,7 @@ from cadenza.adapters.dispatch.by_target import DispatcherByTarget, HeartbeatDis
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.dispatch.mcp_tool import McpDispatcher
 from cadenza.adapters.null import NoTelemetry
+from cadenza.domain.agents.wake_value import Pricing
 from cadenza.domain.scheduling.target import CALLABLE, HEARTBEAT, HTTP, PROBE_CALLABLE, PROMPT
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.idle import IdleGate
@@ -137,7 +138,7 @@ def _prompt_dispatcher(
         max_timeout_ms=settings.max_timeout_ms,
     )
     probes = DispatcherByTarget(http=http, callables=context.callables, mcp=McpDispatcher(http))
-    return prompt_dispatcher(conversations(settings, given), given, probes)
+    return prompt_dispatcher(conversations(settings, given), given, probes, Pricing(settings.wake_price))
 
 
 def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -> WorkerLoop:
