@@ -305,6 +305,16 @@ class TestWhoMayMakeOne:
         with pytest.raises(InvalidRequest, match="leave may_schedule out"):
             await agents.schedule(**EVERY_TEN_MINUTES, probe={"target": URL}, may_schedule=True)
 
+    async def test_a_change_of_the_schedule_leaves_its_probe_and_what_it_saw(self) -> None:
+        stock = await watched(changed=["$.items"])
+        await stock.look({"items": 3})
+        await stock.agents.ask(
+            "update_schedule", schedule_id=stock.id, prompt="Say it.", cron_expression="*/5 * * * *"
+        )
+        assert (await stock.look({"items": 3})).reason == NOTHING_NEW
+        assert (await stock.look({"items": 2})).status is RunStatus.SUCCESS
+        assert stock.told[0].startswith("[SCHEDULED: Stock] Say it.")
+
     async def test_looks_do_not_count_as_firings_when_it_is_made(self) -> None:
         agents, _ = await make_agents()
         await allow(agents, 3)

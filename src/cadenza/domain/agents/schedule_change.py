@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from cadenza.domain.agents.probe import planning_of
 from cadenza.domain.agents.schedule import Schedule, ScheduleType
 from cadenza.domain.agents.schedule_request import NewSchedule, check_prompt
 from cadenza.domain.agents.users import one_line
@@ -62,4 +63,5 @@ def changed_schedule(
     changed = evolve(endpoint, name=one_line("name", wanted.name), target=said)
     if baseline is None or baseline == endpoint.baseline:
         return changed
-    return replan(evolve(changed, baseline=baseline), now, cron)
+    moved = evolve(changed, baseline=baseline)
+    return replan(evolve(moved, planning=planning_of(moved)), now, cron)
