@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from cadenza.domain.agents.wake_value import Wakes, wakes_from_note
+from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_values import FoundValue, Json
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.planning.rules.context import response_parts
@@ -33,6 +34,16 @@ Holds = Callable[[str, Mapping[str, Any]], Evaluation]
 def probe_of(endpoint: Endpoint) -> Probe | None:
     """The probe of a schedule, if the endpoint is one that has a probe."""
     return endpoint.target.probe if isinstance(endpoint.target, PromptTarget) else None
+
+
+def check_may_schedule(probe: Probe | None, *, may_schedule: bool) -> None:
+    """InvalidRequest if a schedule with a probe is to make schedules: what it answers could ask for them."""
+    if probe is not None and may_schedule:
+        raise InvalidRequest(
+            "A schedule with a probe cannot make schedules, as what the probe answers could ask for them:"
+            " leave may_schedule out.",
+            "may_schedule",
+        )
 
 
 def planning_of(schedule: Endpoint) -> Planning:

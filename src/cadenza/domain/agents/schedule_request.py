@@ -8,7 +8,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from cadenza.domain.access.tenant import Limits
-from cadenza.domain.agents.probe import planning_of, probe_of
+from cadenza.domain.agents.probe import check_may_schedule, planning_of, probe_of
 from cadenza.domain.agents.schedule import (
     DAY,
     NO_PLANNER,
@@ -68,11 +68,7 @@ class ScheduleRequester:
 
 
 def check_requester(requester: ScheduleRequester, wanted: NewSchedule) -> None:
-    """Who may make which schedule.
-
-    1. A scheduled turn creates schedules only if its own has `may_schedule`; the new ones cannot have it.
-    2. Nor can a schedule with a probe: what the probe answers could ask for schedules.
-    """
+    """A scheduled turn creates schedules only if its own has `may_schedule`; the new ones cannot have it."""
     if requester.scheduled and not requester.may_schedule:
         raise NotAllowed(
             "A turn that a schedule started cannot make schedules: ask the user in your answer, and make"
@@ -83,12 +79,7 @@ def check_requester(requester: ScheduleRequester, wanted: NewSchedule) -> None:
             "A schedule that a schedule makes cannot make schedules itself: leave may_schedule out."
         )
 
-    if wanted.probe is not None and wanted.may_schedule:
-        raise InvalidRequest(
-            "A schedule with a probe cannot make schedules, as what the probe answers could ask for them:"
-            " leave may_schedule out.",
-            "may_schedule",
-        )
+    check_may_schedule(wanted.probe, may_schedule=wanted.may_schedule)
 
 
 def baseline_of(wanted: NewSchedule, *, now: datetime, zone: str | None) -> Once | Cron:
