@@ -53,6 +53,7 @@ TABLES = (
     "conversations",
     "conversation_messages",
     "pending_messages",
+    "user_channels",
     "agent_usage",
     "daily_users",
     "daily_verdicts",

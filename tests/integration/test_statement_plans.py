@@ -10,7 +10,14 @@ from tests.postgres import database_url, newest_databases
 
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.sql.access import idempotency, keys, secrets, sessions, tenants
-from cadenza.adapters.stores.sql.agents import conversations, deliveries, schedules, turns, users_agents
+from cadenza.adapters.stores.sql.agents import (
+    conversations,
+    deliveries,
+    schedules,
+    turns,
+    user_channels,
+    users_agents,
+)
 from cadenza.adapters.stores.sql.daily import statistics as daily_statistics
 from cadenza.adapters.stores.sql.daily import users as daily_users
 from cadenza.adapters.stores.sql.database import ADVISORY_LOCK, NOTIFY, Dialect
@@ -39,7 +46,8 @@ __all__ = ["database_url", "newest_databases"]
 MODULES = (
     alert_messages, alert_routes, analyses, catalog, conditions, conversations, daily_statistics,
     daily_users, deliveries, endpoint_store, endpoints, functions, idempotency, jobs, keys, rules,
-    run_search, schedules, secrets, sessions, slo_alerts, statistics, tenants, turns, users_agents,
+    run_search, schedules, secrets, sessions, slo_alerts, statistics, tenants, turns, user_channels,
+    users_agents,
 )  # fmt: skip
 ON_NO_TABLE = (ADVISORY_LOCK, NOTIFY)
 FRAGMENTS = ("LIST_SOME", "MOVED_TO", "SELECT_ENDPOINT", "REQUIREMENTS_PRESENT")
@@ -49,7 +57,7 @@ LARGE = (
     "conversation_messages", "conversations", "daily_gaps", "daily_tallies",
     "daily_users", "daily_verdicts", "endpoint_labels", "endpoint_states", "endpoints", "hints", "jobs",
     "keys", "looks", "notes", "pending_messages", "rates", "replies", "runs", "runs_default", "secrets",
-    "sessions", "tenants", "usage", "users",
+    "sessions", "tenants", "usage", "user_channels", "users",
 )  # fmt: skip
 ALIASES = ("a", "c", "e", "l", "m", "n", "o", "r", "s", "t", "u", "v")
 """What these tables are called in statements; SQLite names them so."""

@@ -7,9 +7,8 @@ from typing import Any
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.channel import Notice, Recipient
 from cadenza.domain.monitoring.alert import Alert
-from cadenza.domain.monitoring.alert_message import AlertMessage
-from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.monitoring.alert_delivery import AlertDelivery, AlertSettings
 from cadenza.engine.worker.execute import Executor
@@ -49,15 +48,15 @@ class Sender:
 
 
 class Channels:
-    """The channels of routes: they accept everything, or have a reason not to."""
+    """The channels of routes and users: they accept everything, or have a reason not to."""
 
     def __init__(self) -> None:
         self.problem: str | None = None
         self.sent: list[tuple[str, str]] = []
 
-    async def send(self, message: AlertMessage, route: AlertRoute, attempt: int) -> str | None:
+    async def send(self, notice: Notice, to: Recipient, attempt: int) -> str | None:
         if self.problem is None:
-            self.sent.append((route.id, message.alert.text))
+            self.sent.append((to.id, notice.text))
         return self.problem
 
 

@@ -10,7 +10,7 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.adapters.stores.memory.monitoring.slo_alerts import MemoryAlerts
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, quota_alert, quota_level
+from cadenza.domain.monitoring.alert import Alert, quota_alert, quota_level
 from cadenza.engine.monitoring.alert_delivery import MOST_ATTEMPTS, MOST_QUEUED, retry_delay_ms
 from cadenza.ports.access import QuotaKind, QuotaRequest
 from cadenza.testing import FakeIds
@@ -145,13 +145,13 @@ def an_alert(at: datetime = NEW_YEAR) -> Alert:
 
 
 def test_as_slack_shows_it_nothing_in_it_is_markup() -> None:
-    assert as_slack(an_alert()) == {
+    assert an_alert().as_slack() == {
         "text": ":rotating_light: Tenant &lt;a&amp;b&gt; has used 80 % of its quota: 9 of 10 runs in m."
     }
 
 
 def test_as_an_event_it_says_what_kind_it_is() -> None:
-    event = as_event(an_alert())
+    event = an_alert().as_event()
     assert (event["type"], event["timestamp"]) == ("cadenza.quota.begun", "2025-01-01T00:00:00Z")
     assert event["data"]["percent"] == 80
 

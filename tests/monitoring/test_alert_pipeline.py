@@ -6,7 +6,8 @@ from functools import partial
 
 from tests.monitoring.alert_fixtures import FAILURE, FAILURES, SUCCESS, AlertFixture, Sender
 
-from cadenza.domain.monitoring.alert_route import AlertRoute, Channel, ChannelType, RouteMatch
+from cadenza.domain.channel import Channel, ChannelType
+from cadenza.domain.monitoring.alert_route import AlertRoute, RouteMatch
 from cadenza.domain.monitoring.condition import (
     ConditionState,
     acknowledge,

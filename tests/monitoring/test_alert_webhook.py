@@ -15,7 +15,7 @@ from cadenza.adapters.access.secrets import EnvironmentSecrets
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.http.connections import HttpSettings
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
-from cadenza.adapters.telemetry.alert_webhook import WebhookSender
+from cadenza.adapters.telemetry.webhook_channel import WebhookSender
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState
 from cadenza.testing.clock import NEW_YEAR
 

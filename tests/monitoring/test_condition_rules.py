@@ -8,17 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cadenza.domain.channel import HIDDEN, Channel, ChannelType, same_address
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.monitoring.alert import AlertKind, AlertState, Severity, quota_alert, slo_alert
 from cadenza.domain.monitoring.alert_message import Surroundings, down_parent, plan_messages
-from cadenza.domain.monitoring.alert_route import (
-    HIDDEN,
-    AlertRoute,
-    Channel,
-    ChannelType,
-    RouteMatch,
-    same_address,
-)
+from cadenza.domain.monitoring.alert_route import AlertRoute, RouteMatch
 from cadenza.domain.monitoring.condition import (
     MUTED_STATES,
     Condition,
@@ -267,3 +261,9 @@ def test_ids_of_conditions_do_not_collide_across_tenants_and_kinds() -> None:
     alert = slo_alert({**facts, "value": 1, "threshold": 0.8, "window_minutes": 15}, NOW)
     assert condition_key(alert).tenant_id == "default"
     assert alert.state is AlertState.BEGUN
+
+
+def test_an_address_is_not_shown_longer_than_one_may_be() -> None:
+    long = Channel(ChannelType.WEBHOOK, "https://example.com" + "/a" * 1_000)
+    assert long.shown_url == f"https://{HIDDEN}"
+    assert same_address(long, long.shown_url) == long.url

@@ -9,10 +9,11 @@ from tests.monitoring.webhook_receiver import Receiver
 from cadenza.adapters.dispatch.http.connections import HttpSettings
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.dispatch.http.ssrf_guard import SsrfGuard
-from cadenza.adapters.telemetry.alert_channels import RouteChannels
 from cadenza.adapters.telemetry.apprise_channel import AppriseSender
+from cadenza.adapters.telemetry.channels import GuardedChannels
+from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.errors import NotFound
-from cadenza.domain.monitoring.alert_route import AlertRoute, Channel, ChannelType
+from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.testing import FakeClock
 
 HERE = "127.0.0.1/32"
@@ -35,9 +36,9 @@ def a_route(kind: str, url: str, tenant_id: str = "default") -> AlertRoute:
     return AlertRoute(id=kind, name=kind, tenant_id=tenant_id, channel=Channel(ChannelType(kind), url))
 
 
-def channels(http: HttpDispatcher, secrets: Secrets, allow: str = HERE) -> RouteChannels:
+def channels(http: HttpDispatcher, secrets: Secrets, allow: str = HERE) -> GuardedChannels:
     guard = SsrfGuard(allow=(allow,))
-    return RouteChannels(
+    return GuardedChannels(
         dispatcher=http, secrets=secrets, clock=FakeClock(), send_by_apprise=AppriseSender(guard)
     )
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, time, timedelta
 
+from tests.agents.channel_fixtures import ChannelFixture
 from tests.daily.daily_fixtures import FAILED, DailyFixture
 from tests.monitoring.alert_fixtures import AlertFixture, Sender
 from tests.monitoring.test_slo import PROMISES, SloFixture
@@ -22,6 +23,7 @@ from tests.scheduling.worker.running_worker import RunningWorker, on_manual_cloc
 from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.testing import FakeIds, FakeTelemetry
+from cadenza.testing.contracts.agents.user_channels import user_channels
 from cadenza.testing.fakes import EmittedEvent
 
 MORNING = datetime(2026, 3, 10, 9, tzinfo=UTC)
@@ -32,7 +34,7 @@ OUTCOMES = (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.S
 
 async def observed() -> list[EmittedEvent]:
     """Every event, from one scene after the other."""
-    scenes = (_endpoints, _planners, _daily, _crashes, _alerts, _quotas)
+    scenes = (_endpoints, _planners, _daily, _crashes, _alerts, _channels, _quotas)
     return [event for scene in scenes for event in await scene()] + _service_levels()
 
 
@@ -99,6 +101,19 @@ async def _alerts() -> list[EmittedEvent]:
                 fixture.clock.jump(60 * MINUTE)
         events += fixture.telemetry.events
     return events
+
+
+async def _channels() -> list[EmittedEvent]:
+    """A message that its channel refuses at first."""
+    fixture = ChannelFixture()
+    await fixture.set_channels(user_channels("phone"))
+    fixture.phone.problems["phone"] = "answered 503"
+    async with fixture.running():
+        await fixture.say("hello")
+        await fixture.pass_time(MINUTE)
+        fixture.phone.problems.clear()
+        await fixture.pass_time(2 * MINUTE)
+    return fixture.telemetry.events
 
 
 async def _quotas() -> list[EmittedEvent]:

@@ -21,6 +21,7 @@ IDS = {
     "record_id": "none",
     "condition_id": "endpoint-none",
     "route_id": "team",
+    "channel_id": "phone",
     "kind": "job",
     "name": "job",
 }
@@ -36,6 +37,10 @@ A_ROUTE: dict[str, Any] = {
     "name": "Team",
     "channel": {"type": "webhook", "url": "https://alerts.example/${secret:PATH}"},
     "match": {"labels": {"team": "web"}},
+}
+CHANNELS: dict[str, Any] = {
+    "channels": [{"id": "phone", "type": "webhook", "url": "https://phone.example/${secret:PATH}"}],
+    "quiet_hours": {"start": "22:00", "end": "07:00"},
 }
 A_SCHEDULE: dict[str, Any] = {
     "name": "Pizza",
@@ -64,6 +69,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "create_schedule": A_SCHEDULE,
     "update_schedule": {"name": "Calzone"},
     "put_agent": {"name": "Helper"},
+    "put_user_channels": CHANNELS,
     "send_message": {"user_id": "ada", "text": "list my reminders"},
     "put_daily_user": {"due_time": "07:30"},
     "put_daily_users": {"users": [{"user_id": "ada", "due_time": "07:30"}]},

@@ -4,7 +4,7 @@ from datetime import timedelta
 from functools import partial
 
 from tests.surfaces.api_in_process import ApiInProcess
-from tests.surfaces.operation_requests import A_ROUTE, A_RULE, A_SCHEDULE
+from tests.surfaces.operation_requests import A_ROUTE, A_RULE, A_SCHEDULE, CHANNELS
 
 from cadenza.domain.access.audit import AuditFilter
 from cadenza.domain.monitoring.condition import ConditionKey, endpoint_condition, silence
@@ -27,6 +27,7 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     condition = await _silenced_condition(api, tenant_id)
     made = await api.ask("POST /v1/keys", {"name": "other"}, by=tenant_id)
     assert (await api.ask("PUT /v1/users/ada", {}, by=tenant_id)).status == 200
+    assert (await api.ask("PUT /v1/users/ada/channels", CHANNELS, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
     limit = {"max_in_flight": 100}

@@ -8,6 +8,7 @@ from cadenza.operations.access.secrets import SECRETS
 from cadenza.operations.access.usage import USAGE
 from cadenza.operations.agents.messages import MESSAGES
 from cadenza.operations.agents.schedules import SCHEDULES
+from cadenza.operations.agents.user_channels import USER_CHANNELS
 from cadenza.operations.agents.users_agents import PEOPLE
 from cadenza.operations.config.apply import CONFIG
 from cadenza.operations.config.yaml_file import CONFIG_FILE
@@ -58,6 +59,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *PLANNERS,
     *SCHEDULES,
     *PEOPLE,
+    *USER_CHANNELS,
     *MESSAGES,
     *DAILY_USERS,
     *DAILY_DAYS,

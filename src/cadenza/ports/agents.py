@@ -12,6 +12,7 @@ from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.ports.alerting import SocketReservation
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Json]]
@@ -204,13 +205,20 @@ class DeliveryStore(Protocol):
     async def deliveries(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
-        """The user's deliveries with numbers after one, in order."""
+        """The user's deliveries with numbers after one, in order, but what a channel accepted."""
         ...
 
     async def undelivered(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
         """Those of them that are not delivered yet."""
+        ...
+
+    async def reserve_for_socket(self, user: UserKey, *, now: datetime, until: datetime) -> SocketReservation:
+        """Leave the user's messages to their sockets, unless a channel is sending one of them.
+
+        No channel is sent any for the first half of the time until then at least.
+        """
         ...
 
     async def missed(self, user: UserKey) -> Missed:

@@ -15,7 +15,7 @@ from cadenza.ports.access import (
     TenantStore,
 )
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
-from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ConditionStore
+from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ChannelStore, ConditionStore
 from cadenza.ports.catalog import Catalog, LimitStore
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
@@ -45,6 +45,7 @@ class Store:
     conversations: ConversationStore
     deliveries: DeliveryStore
     schedules: ScheduleStore
+    channels: ChannelStore
 
     daily: DailyStore
     daily_statistics: DailyStatisticsStore

@@ -22,6 +22,7 @@ ENDPOINT_SUSPECTED = "endpoint.suspected"
 ENDPOINT_PAUSED = "endpoint.paused"
 QUOTA_SPENT = "quota.spent"
 ALERT = "alert.stop"
+CHANNEL_MESSAGE = "channel.stop"
 
 
 class Telemetry(Protocol):

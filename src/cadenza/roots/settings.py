@@ -157,6 +157,7 @@ class Settings(BaseModel):
     alert_secret: str | None = Field(default=None, pattern=A_REFERENCE)
     alert_failures: int = Field(default=3, ge=1, le=1_000)
     alert_gather_ms: int = Field(default=5_000, ge=0, le=600_000)
+    channel_delay_ms: int = Field(default=30_000, ge=0, le=86_400_000)
     otel_endpoint: str | None = Field(default=None, pattern=A_URL)
     otel_every_ms: int = Field(default=60_000, ge=100, le=3_600_000)
     server: str | None = None

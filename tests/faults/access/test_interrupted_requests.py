@@ -11,7 +11,7 @@ import pytest
 from tests.faults.statement_crashes import SQLITE, StatementCounter
 from tests.postgres import TABLES, database_url, newest_databases
 from tests.surfaces.api_in_process import AN_ENDPOINT, SEALING_KEY, ApiInProcess
-from tests.surfaces.operation_requests import A_ROUTE
+from tests.surfaces.operation_requests import A_ROUTE, CHANNELS
 
 from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
@@ -102,6 +102,7 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("resume_schedule", "POST /v1/schedules/{schedule}/resume", {}),
     ("delete_schedule", "DELETE /v1/schedules/{schedule}", None),
     ("put_user", "PUT /v1/users/ada", {"timezone": "Europe/Rome"}),
+    ("put_user_channels", "PUT /v1/users/ada/channels", CHANNELS),
     ("create_user_token", "POST /v1/users/ada/token", {}),
     ("put_agent", "PUT /v1/agents/helper", {"name": "Changed"}),
     ("put_daily_user", "PUT /v1/daily/users/ada", {"due_time": "07:00"}),
@@ -236,7 +237,7 @@ async def test_a_crash_at_any_statement_of_any_write_leaves_all_of_it_or_nothing
     statements = {}
     for name, request, body in REQUESTS:
         statements[name] = await interrupted.interrupt(name, request, body)
-    sent_meanwhile = {"test_endpoint", "test_target", "test_alert_route"}
+    sent_meanwhile = {"test_endpoint", "test_target", "test_alert_route", "test_user_channel"}
     of_tenants = {one.name for one in OPERATIONS if one.writes and one.route and not one.operator}
     assert statements.keys() == of_tenants - sent_meanwhile
     assert min(statements.values()) >= 4, "each was interrupted before, in and after its writes"

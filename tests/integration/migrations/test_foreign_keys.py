@@ -24,7 +24,7 @@ STATE = (
     " VALUES ('t', '{id}', {rank} 3, 'first', 0, 7, 0, true, false, true)"
 )
 ROWS = {
-    "pending_messages": "'t', '{user}', 1, 'm', 'gone', null, null, '{{}}', {at}{dropped}, false",
+    "pending_messages": "'t', '{user}', 1, 'm', 'gone', null, null, '{{}}', {at}{dropped}, false{added}",
     "conversations": "'t', '{user}', '{agent}', 4, null, null",
     "conversation_messages": "'t', '{user}', '{agent}', 4, 'm', 'user', 'x', {at}, {at}, '{{}}', null",
     "agent_usage": "'t', '2025-01-01', '{user}', 1, 2",

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from tests.simulation.whole_system.simulated_world import SimulatedWorld
 
 from cadenza.domain.agents.users import UserKey
+from cadenza.domain.channel import Notice, Recipient
 from cadenza.domain.daily.user import DailyRunResult
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.monitoring.alert import Alert
-from cadenza.domain.monitoring.alert_message import AlertMessage
-from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.testing.simulated_process import SimulatedProcess
 
 MOST_DAILY = 2
@@ -111,6 +110,6 @@ class AlertReceiver:
 class NoChannels:
     """There are no alert routes here, so everything goes to the default one."""
 
-    async def send(self, message: AlertMessage, route: AlertRoute, attempt: int) -> str | None:
+    async def send(self, notice: Notice, to: Recipient, attempt: int) -> str | None:
         """Nothing comes here."""
-        raise AssertionError(f"{message.key} has no route {route.id}, not at attempt {attempt}")
+        raise AssertionError(f"{notice.idempotency_key} has no route {to.id}, not at attempt {attempt}")

@@ -5,6 +5,7 @@ import { useId } from "preact/hooks";
 import type { ListPage } from "../lib/api";
 import { useData } from "../lib/data";
 import { UNITS } from "../ui/duration_field";
+import { ChannelRows } from "./channel_rows";
 import type { Field, Option, Values } from "./fields";
 import type { Amount, Body, KindName, Pair, Value } from "./kinds";
 
@@ -184,4 +185,5 @@ export const INPUTS: Record<KindName, ComponentType<InputProps>> = {
   json: areaOf({ class: "mono", rows: 4, spellcheck: false }),
   pairs: Pairs,
   body: RequestBody,
+  channels: ChannelRows,
 };

@@ -12,7 +12,13 @@ export interface Body {
   as: "none" | "json" | "text";
   text: string;
 }
-export type Value = string | boolean | Amount | Pair[] | Body;
+export interface ChannelRow {
+  id: string;
+  type: string;
+  url: string;
+  enabled: boolean;
+}
+export type Value = string | boolean | Amount | Pair[] | Body | ChannelRow[];
 
 interface Kind {
   /** The value of a field for this JSON; undefined if there is none. */
@@ -113,6 +119,10 @@ export const kinds: Record<KindName, Kind> = {
       return Object.fromEntries(given.map(([name, text]) => [name.trim(), text]));
     },
   },
+  channels: {
+    read: (json) => ((json as ChannelRow[] | undefined) ?? []).map(({ id, type, url, enabled }) => ({ id, type, url, enabled })),
+    write: (value) => (value as ChannelRow[]).map((row) => ({ ...row, id: row.id.trim(), url: row.url.trim() })),
+  },
   body: {
     read: (json) =>
       json === undefined ? { as: "none", text: "" } : typeof json === "string" ? { as: "text", text: json } : { as: "json", text: JSON.stringify(json, null, 2) },
@@ -126,7 +136,7 @@ export const kinds: Record<KindName, Kind> = {
 
 export type KindName =
   | "text" | "code" | "multiline" | "password" | "time" | "wall" | "choice" | "reference" | "number" | "flag" | "duration"
-  | "words" | "lines" | "values" | "json" | "pairs" | "body" | "moment";
+  | "words" | "lines" | "values" | "json" | "pairs" | "body" | "moment" | "channels";
 
 /** Whether anything was typed. */
 export function isGiven(value: Value): boolean {

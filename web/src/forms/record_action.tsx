@@ -33,3 +33,8 @@ export function ActionOnRecord({ label, name, path, say }: Props): JSX.Element {
     </button>
   );
 }
+
+/** What came of a test message. */
+export function sayTested(answer: Json): { text: string; bad: boolean } {
+  return answer["accepted"] ? { text: "The test message was accepted.", bad: false } : { text: String(answer["problem"]), bad: true };
+}

@@ -14,8 +14,8 @@ interface Props {
   onCreate?: (what: string, choose: (name: string) => void) => void;
 }
 
-/** What a reference can be put into: the values of pairs, not their names. */
-const TEXTS = "textarea, input:not(.pair > :first-child)";
+/** What a reference can be put into: the values of pairs and the addresses of channels, not their names. */
+const TEXTS = "textarea, input:not(.pair > :first-child, .channel > :not(.address))";
 
 export function SecretPicker({ box, label, onCreate }: Props): JSX.Element {
   const data = useData<ListPage<{ name: string }>>("/v1/secrets", { query: { limit: 500 }, when: () => false });

@@ -7,6 +7,7 @@ import { isGiven } from "../forms/kinds";
 import { NextRuns } from "../forms/next_runs";
 import { LOCAL_ZONE, timeZones } from "../forms/zones";
 import { fullTime } from "../lib/format";
+import { UserChannels } from "./user_channels";
 
 async function schedulesOf(user: Json): Promise<string[]> {
   const count = await countOf("/v1/schedules", { user_id: user["id"] as string, enabled_only: false }, "schedule");
@@ -36,6 +37,7 @@ export const USERS: Resource = {
     },
   ],
   details: (user) => String(user["timezone"] ?? "no time zone"),
+  actions: (user) => <UserChannels user={user} />,
   goesWith: schedulesOf,
 };
 

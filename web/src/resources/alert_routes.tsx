@@ -1,14 +1,9 @@
 /** Alert routes: which conditions are sent to which channel. */
 
+import { CHANNEL_TYPES } from "../forms/channel_rows";
 import type { Resource } from "../forms/resource";
 import type { Json } from "../forms/fields";
-import { ActionOnRecord } from "../forms/record_action";
-
-const CHANNELS = [
-  { value: "webhook", label: "Webhook" },
-  { value: "slack", label: "Slack" },
-  { value: "apprise", label: "Apprise: mail, Telegram, PagerDuty, ntfy and others" },
-];
+import { ActionOnRecord, sayTested } from "../forms/record_action";
 
 function matched(match: Json): string {
   const labels = Object.entries(match["labels"] as Record<string, string>).map(([name, value]) => `${name}=${value}`);
@@ -31,7 +26,7 @@ export const ALERT_ROUTES: Resource = {
       fields: [
         { name: "name", label: "Name" },
         { name: "enabled", label: "Enabled", kind: "flag", initial: true },
-        { name: "channel.type", label: "Channel", kind: "choice", initial: "webhook", options: CHANNELS },
+        { name: "channel.type", label: "Channel", kind: "choice", initial: "webhook", options: CHANNEL_TYPES },
         { name: "channel.url", label: "Address", secrets: true, help: "May hold ${secret:NAME}. It is never shown in full: *** stays as it is stored." },
         { name: "match.severities", label: "Severities", kind: "words", help: "info, warning, critical. Empty: all." },
         { name: "match.job_ids", label: "Jobs", kind: "words", help: "Ids of jobs. Empty: all." },
@@ -41,10 +36,6 @@ export const ALERT_ROUTES: Resource = {
     },
   ],
   details: (route) => `${String((route["channel"] as Json)["type"])} ${String((route["channel"] as Json)["url"])}, ${matched(route["match"] as Json)}${route["enabled"] ? "" : ", disabled"}`,
-  actions: (route) => <ActionOnRecord label="Test" name={String(route["name"])} path={`/v1/alert-routes/${encodeURIComponent(String(route["id"]))}/test`} say={saidOf} />,
+  actions: (route) => <ActionOnRecord label="Test" name={String(route["name"])} path={`/v1/alert-routes/${encodeURIComponent(String(route["id"]))}/test`} say={sayTested} />,
   goesWith: () => Promise.resolve(["Messages that wait for it are not sent any more."]),
 };
-
-function saidOf(answer: Json): { text: string; bad: boolean } {
-  return answer["accepted"] ? { text: "The test message was accepted.", bad: false } : { text: String(answer["problem"]), bad: true };
-}

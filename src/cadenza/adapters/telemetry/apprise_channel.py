@@ -1,4 +1,4 @@
-"""Sends alerts by the library Apprise: in a thread, with a deadline, to addresses that are allowed."""
+"""Sends messages by the library Apprise: in a thread, with a deadline, to addresses that are allowed."""
 
 import asyncio
 import logging
@@ -13,8 +13,7 @@ from urllib.request import getproxies
 
 from cadenza.adapters.dispatch.http.ssrf_guard import SsrfGuard
 from cadenza.adapters.telemetry.guarded_thread import watched
-from cadenza.domain.monitoring.alert import Alert, AlertState
-from cadenza.domain.monitoring.alert_route import SCHEME
+from cadenza.domain.channel import SCHEME, Notice
 
 THREADS = 4
 DEADLINE_S = 20.0
@@ -32,9 +31,9 @@ STATUS = re.compile(r"error=([1-5][0-9]{2})\b")
 
 
 class AppriseSender:
-    """Sends one alert to one address of Apprise.
+    """Sends one message to one address of Apprise.
 
-    Apprise waits in threads, of which there are few; an alert that gets none before its deadline, or
+    Apprise waits in threads, of which there are few; a message that gets none before its deadline, or
     no answer, is tried again later. Where a proxy is set, connections do not show where they lead, so
     nothing is sent.
     """
@@ -45,7 +44,7 @@ class AppriseSender:
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="apprise")
         self._places = asyncio.Semaphore(threads)
 
-    async def __call__(self, url: str, alert: Alert) -> str | None:
+    async def __call__(self, url: str, notice: Notice) -> str | None:
         """None if it was accepted; else why not, without the address."""
         scheme = SCHEME.match(url)
         if scheme is None or scheme[0][:-3].lower() in REFUSED:
@@ -55,7 +54,7 @@ class AppriseSender:
         try:
             async with asyncio.timeout(self._deadline_s):
                 await self._places.acquire()
-                running = self._start(url, alert)
+                running = self._start(url, notice)
                 return await asyncio.shield(running)
         except TimeoutError:
             return f"no answer within {self._deadline_s:g} s"
@@ -64,9 +63,9 @@ class AppriseSender:
         """Start nothing more; threads that wait for an answer end with it."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _start(self, url: str, alert: Alert) -> "asyncio.Future[str | None]":
+    def _start(self, url: str, notice: Notice) -> "asyncio.Future[str | None]":
         """The call in a thread; its place is free again when it ends, not when nobody waits for it."""
-        running = asyncio.get_running_loop().run_in_executor(self._pool, _notify, url, alert, self._guard)
+        running = asyncio.get_running_loop().run_in_executor(self._pool, _notify, url, notice, self._guard)
         running.add_done_callback(self._ended)
         return running
 
@@ -76,7 +75,7 @@ class AppriseSender:
             running.exception()  # Nobody may wait for it any more.
 
 
-def _notify(url: str, alert: Alert, guard: SsrfGuard) -> str | None:
+def _notify(url: str, notice: Notice, guard: SsrfGuard) -> str | None:
     make = _maker()
     if make is None:
         return MISSING
@@ -86,7 +85,7 @@ def _notify(url: str, alert: Alert, guard: SsrfGuard) -> str | None:
             plugin = make(url)
             if plugin is None:
                 return "Apprise does not know this address, or lacks a library for it"
-            sent = plugin.notify(body=alert.text, title=_title(alert), notify_type=_type(alert))
+            sent = plugin.notify(body=notice.text, title=notice.title, notify_type=notice.mark.value)
         except Exception as problem:  # noqa: BLE001 - A plugin may raise anything, with the address in it.
             return watch.refusal or f"Apprise failed: {type(problem).__name__}"
     if watch.refusal is not None:
@@ -147,16 +146,3 @@ def _warnings_into(lines: list[str]) -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(handler)
-
-
-def _title(alert: Alert) -> str:
-    return (
-        "Resolved" if alert.state is AlertState.OVER else f"Alert: {alert.facts.get('severity', alert.kind)}"
-    )
-
-
-def _type(alert: Alert) -> str:
-    """How Apprise marks it: by colour or sign, and as the end of an incident where a service knows such."""
-    if alert.state is AlertState.OVER:
-        return "success"
-    return {"info": "info", "critical": "failure"}.get(str(alert.facts.get("severity")), "warning")

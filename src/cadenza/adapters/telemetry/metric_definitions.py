@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from cadenza.ports.telemetry import (
     ALERT,
+    CHANNEL_MESSAGE,
     DEPTH,
     ENDPOINT_PAUSED,
     ENDPOINT_SUSPECTED,
@@ -200,6 +201,13 @@ PAUSED = MetricDefinition(
 ALERTS = MetricDefinition(
     MetricKind.COUNTER, "cadenza_alerts", "cadenza.alerts", "Attempts to send an alert.", ("kind", "result")
 )
+CHANNEL_MESSAGES = MetricDefinition(
+    MetricKind.COUNTER,
+    "cadenza_channel_messages",
+    "cadenza.channel.messages",
+    "Attempts to send a user a message over a channel.",
+    ("channel", "result"),
+)
 
 METRICS_BY_EVENT: dict[str, tuple[MetricSource, ...]] = {
     TICK: (
@@ -228,6 +236,7 @@ METRICS_BY_EVENT: dict[str, tuple[MetricSource, ...]] = {
     ENDPOINT_SUSPECTED: (MetricSource(SUSPECTED, _once),),
     ENDPOINT_PAUSED: (MetricSource(PAUSED, _once),),
     ALERT: (MetricSource(ALERTS, _once),),
+    CHANNEL_MESSAGE: (MetricSource(CHANNEL_MESSAGES, _once),),
 }
 METRICS = tuple({point.metric: None for of_event in METRICS_BY_EVENT.values() for point in of_event})
 

@@ -1,4 +1,4 @@
-"""Deliveries: messages of agents' turns that are owed to a user until they are acknowledged."""
+"""Deliveries: messages of agents' turns, owed to a user until they are acknowledged or accepted."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,6 +44,8 @@ class Delivery(NamedTuple):
     firing: str | None = None
     """The firing of a schedule, mostly a run id; None for an answer to a user's message."""
     delivered: bool = False
+    channel: str | None = None
+    """The id of the user's channel that accepted it; no socket is sent it then."""
 
     @property
     def user(self) -> UserKey:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 
+from cadenza.domain.channel import Mark, slack_text
 from cadenza.domain.validation import iso
 
 LEVELS = (80, 95)
@@ -47,6 +49,38 @@ class Alert:
     text: str
     raised_at: datetime
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt to send it."""
+        return f"alert-{sha256(self.key.encode()).hexdigest()[:32]}"
+
+    @property
+    def title(self) -> str:
+        """A few words about what it is."""
+        over = self.state is AlertState.OVER
+        return "Resolved" if over else f"Alert: {self.facts.get('severity', self.kind)}"
+
+    @property
+    def mark(self) -> Mark:
+        """How a service shows it, and as the end of an incident where a service knows such."""
+        if self.state is AlertState.OVER:
+            return Mark.SUCCESS
+        marks = {"info": Mark.INFO, "critical": Mark.FAILURE}
+        return marks.get(str(self.facts.get("severity")), Mark.WARNING)
+
+    def as_event(self) -> dict[str, Any]:
+        """The alert as a JSON event."""
+        return {
+            "type": f"cadenza.{self.kind}.{self.state}",
+            "timestamp": iso(self.raised_at),
+            "data": {"key": self.key, "text": self.text, **self.facts},
+        }
+
+    def as_slack(self) -> dict[str, Any]:
+        """The alert as a message for Slack and compatible services."""
+        sign = ":white_check_mark:" if self.state is AlertState.OVER else ":rotating_light:"
+        return {"text": f"{sign} {slack_text(self.text)}"}
 
 
 Facts = Mapping[str, Any]
@@ -144,22 +178,6 @@ def quota_alert(facts: Facts, now: datetime) -> Alert | None:
 def quota_level(spent: int, limit: int) -> int | None:
     """The highest level that usage has reached, in percent; None if it is below all of them."""
     return max((level for level in LEVELS if spent * 100 >= level * limit), default=None)
-
-
-def as_event(alert: Alert) -> dict[str, Any]:
-    """The alert as a JSON event."""
-    return {
-        "type": f"cadenza.{alert.kind}.{alert.state}",
-        "timestamp": iso(alert.raised_at),
-        "data": {"key": alert.key, "text": alert.text, **alert.facts},
-    }
-
-
-def as_slack(alert: Alert) -> dict[str, Any]:
-    """The alert as a message for Slack and compatible services."""
-    sign = ":white_check_mark:" if alert.state is AlertState.OVER else ":rotating_light:"
-    plain = alert.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return {"text": f"{sign} {plain}"}
 
 
 def _kind_of(facts: Facts) -> AlertKind:

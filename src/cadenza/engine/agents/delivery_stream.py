@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 
+from cadenza.domain.agents.channel_choice import SOCKET_FIRST
 from cadenza.domain.agents.delivery import Delivery, Missed, while_away_notice
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
@@ -19,8 +21,8 @@ class DeliveryStream:
     """Reads the next page only when the socket asks for it, so a slow socket holds one page at most."""
 
     __slots__ = (
-        "_clock", "_log", "_new_messages", "_sent", "_store", "_user_deleted", "last_seq", "missed",
-        "received", "resumed", "user",
+        "_clock", "_log", "_new_messages", "_sent", "_store", "_user_deleted", "_without_channels_at",
+        "last_seq", "missed", "received", "resumed", "user",
     )  # fmt: skip
 
     def __init__(self, user: UserKey, *, store: DeliveryStore, clock: Clock, log: Logger) -> None:
@@ -37,6 +39,7 @@ class DeliveryStream:
         self._clock = clock
         self._log = log
         self._sent = 0
+        self._without_channels_at: datetime | None = None
         self._user_deleted = False
         self._new_messages = asyncio.Event()
 
@@ -67,7 +70,8 @@ class DeliveryStream:
 
         Ends when the user is deleted. New messages come here even if another socket of
         the user acknowledged them; a client that said what it has received also gets the
-        earlier ones that another socket acknowledged.
+        earlier ones that another socket acknowledged. What a channel accepted does not come, and
+        while one is being sent a message, this waits for it.
         """
         await self._mark_sent(self.last_seq, expired=self.missed.expired)
         after, earlier = self.received, self._earlier if self.resumed else self._undelivered
@@ -115,10 +119,20 @@ class DeliveryStream:
         return self._store.deliveries(self.user, after=after, limit=PAGE)
 
     async def _with_retry(self, read: Callable[[], Awaitable[list[Delivery]]]) -> list[Delivery]:
-        """Read, and try again while the store is unavailable."""
+        """Read when no channel is sending, and try again while the store is unavailable."""
         while True:
             try:
-                return await read()
+                if await self._is_reserved():
+                    return await read()
             except Unavailable as problem:
                 self._log.debug("a socket waits for the store", problem=problem.message)
-                await self._clock.sleep(RETRY_MS)
+            await self._clock.sleep(RETRY_MS)
+
+    async def _is_reserved(self) -> bool:
+        """Whether the messages are left to this socket: no channel is sent one, nor soon will be."""
+        now, found_at = self._clock.now(), self._without_channels_at
+        if found_at is not None and timedelta() <= now - found_at < SOCKET_FIRST / 2:
+            return True
+        found = await self._store.reserve_for_socket(self.user, now=now, until=now + SOCKET_FIRST)
+        self._without_channels_at = None if found.uses_channels else now
+        return found.sending_until is None

@@ -196,7 +196,7 @@ class AlertDelivery:
             route = await self._store.alert_routes.route(message.tenant_id, message.route_id)
         except NotFound:  # It was deleted meanwhile, and its messages with it.
             return None
-        return await self._channels.send(message, route, attempt)
+        return await self._channels.send(message.alert, route, attempt)
 
     def _remember(self, key: str) -> None:
         self._raised[key] = None

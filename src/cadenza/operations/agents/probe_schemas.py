@@ -48,7 +48,7 @@ class ProbeShape(Shape):
 
     def to_domain(self) -> Probe:
         """The probe; its condition is not compiled here."""
-        target = part("target", self.target.to_domain)
+        target: ProbeTarget = part("target", self.target.to_domain)
         return Probe(target, self.condition, tuple(self.changed))
 
     @classmethod

@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
+from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.monitoring.alert_route import MOST_ROUTES, AlertRoute, Channel, ChannelType
+from cadenza.domain.monitoring.alert_route import MOST_ROUTES, AlertRoute
 from cadenza.operations.config.schemas import ConfigAlertRoute, ConfigDocument
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.scheduling.schemas import part

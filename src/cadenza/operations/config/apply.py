@@ -10,8 +10,9 @@ from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.channel import Channel
 from cadenza.domain.errors import InvalidRequest, NotAllowed
-from cadenza.domain.monitoring.alert_route import MOST_ROUTES, Channel, RouteMatch
+from cadenza.domain.monitoring.alert_route import MOST_ROUTES, RouteMatch
 from cadenza.domain.planning.rules.rule import Escalation, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.hint import Rank, rank_of

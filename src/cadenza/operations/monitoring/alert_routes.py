@@ -8,7 +8,6 @@ from typing import Any, Self
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, TooOften, Unavailable
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, Severity
-from cadenza.domain.monitoring.alert_message import AlertMessage
 from cadenza.domain.monitoring.alert_route import (
     MOST_ROUTES,
     AlertRoute,
@@ -158,13 +157,13 @@ async def test_alert_route(context: RequestContext, command: OneAlertRoute) -> R
     if wait is not None:
         raise TooOften(f"{route.name} was tried too often just now; wait a while.", max(1, ceil(wait)))
     context.trail.note("alert_route", route.id)
-    message = _test_message(route, key=given.ids.new(), now=given.system_now())
-    problem = await given.channels.send(message, route, 1)
+    alert = _test_alert(route, key=given.ids.new(), now=given.system_now())
+    problem = await given.channels.send(alert, route, 1)
     return RouteTestView(accepted=problem is None, problem=problem)
 
 
-def _test_message(route: AlertRoute, *, key: str, now: datetime) -> AlertMessage:
-    alert = Alert(
+def _test_alert(route: AlertRoute, *, key: str, now: datetime) -> Alert:
+    return Alert(
         key=f"test:{key}",
         kind=AlertKind.ENDPOINT,
         state=AlertState.BEGUN,
@@ -172,7 +171,6 @@ def _test_message(route: AlertRoute, *, key: str, now: datetime) -> AlertMessage
         raised_at=now,
         facts={"tenant_id": route.tenant_id, "severity": Severity.INFO.value, "test": True},
     )
-    return AlertMessage(tenant_id=route.tenant_id, route_id=route.id, alert=alert, condition_id=None)
 
 
 ALERT_ROUTES = (

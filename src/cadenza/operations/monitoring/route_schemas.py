@@ -4,16 +4,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from cadenza.domain.channel import LONGEST_ADDRESS, Channel, ChannelType, same_address
 from cadenza.domain.monitoring.alert import AlertKind, Severity
-from cadenza.domain.monitoring.alert_route import (
-    LONGEST_ADDRESS,
-    MOST_MATCHED,
-    AlertRoute,
-    Channel,
-    ChannelType,
-    RouteMatch,
-    same_address,
-)
+from cadenza.domain.monitoring.alert_route import MOST_MATCHED, AlertRoute, RouteMatch
 from cadenza.operations.fields import Id, Labels
 from cadenza.operations.scheduling.schemas import Shape
 

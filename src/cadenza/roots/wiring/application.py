@@ -14,8 +14,8 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
-from cadenza.adapters.telemetry.alert_channels import AddressSender, RouteChannels
-from cadenza.domain.monitoring.alert import Alert
+from cadenza.adapters.telemetry.channels import AddressSender, GuardedChannels
+from cadenza.domain.channel import Notice
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.application import Application
@@ -75,7 +75,7 @@ def application_dependencies(
         shared,
         conversations=conversations(settings, shared),
         models=allowed_models(settings),
-        channels=route_channels(settings, secrets, dispatcher=http, clock=clock),
+        channels=guarded_channels(settings, secrets, dispatcher=http, clock=clock),
         daily_window=timedelta(minutes=settings.window_minutes),
     )
 
@@ -121,11 +121,11 @@ def dependencies(
     )
 
 
-def route_channels(
+def guarded_channels(
     settings: Settings, stored: StoredSecrets, *, dispatcher: Dispatcher, clock: Clock
-) -> RouteChannels:
-    """What sends messages to the channels of routes; Apprise is loaded with its first message."""
-    return RouteChannels(
+) -> GuardedChannels:
+    """What sends messages to channels; Apprise is loaded with its first message."""
+    return GuardedChannels(
         dispatcher=dispatcher,
         secrets=target_secrets(settings, stored),
         clock=clock,
@@ -136,7 +136,7 @@ def route_channels(
 def _apprise_when_needed(settings: Settings) -> AddressSender:
     made: list[AddressSender] = []
 
-    async def send(url: str, alert: Alert) -> str | None:
+    async def send(url: str, notice: Notice, /) -> str | None:
         if not made:
             from cadenza.adapters.dispatch.http.ssrf_guard import SsrfGuard
             from cadenza.adapters.telemetry.apprise_channel import AppriseSender
@@ -144,6 +144,6 @@ def _apprise_when_needed(settings: Settings) -> AddressSender:
 
             http = http_settings(settings)
             made.append(AppriseSender(SsrfGuard(allow_private=http.allow_private, allow=http.allow)))
-        return await made[0](url, alert)
+        return await made[0](url, notice)
 
     return send

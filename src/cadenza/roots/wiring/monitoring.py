@@ -8,13 +8,17 @@ from socket import gethostname
 
 from prometheus_client import CollectorRegistry
 
+from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
-from cadenza.adapters.telemetry.alert_webhook import WebhookSender
+from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.adapters.telemetry.prometheus import SchedulerMetrics
+from cadenza.adapters.telemetry.webhook_channel import WebhookSender
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.slo import SloSettings
+from cadenza.domain.validation import milliseconds
+from cadenza.engine.agents.channel_delivery import ChannelDelivery
 from cadenza.engine.daily.tick import STALLED_TICKS
 from cadenza.engine.monitoring import alert_delivery, slo_watcher
 from cadenza.engine.monitoring.alert_delivery import AlertDelivery, AlertSettings
@@ -24,7 +28,7 @@ from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.application import route_channels
+from cadenza.roots.wiring.application import guarded_channels
 from cadenza.roots.wiring.http_dispatch import http_dispatcher
 from cadenza.roots.wiring.secrets import open_secrets
 
@@ -61,9 +65,17 @@ class ProcessMonitoring:
             await self._open_otel(stack, self._settings.otel_endpoint)
         watcher = self._watcher(expected)
         self.events.attach("slo-watcher", watcher, slo_watcher.EVENTS)
-        alerts = await self._open_alert_delivery(stack)
+        stored = await stack.enter_async_context(open_secrets(self._settings, self._store))
+        http = http_dispatcher(self._settings, stored, clock=self._clock, log=self._log)
+        alerts = self._alert_delivery(stored, http)
+        channels = self._channel_delivery(stored, http)
+        await stack.enter_async_context(http)
         self.events.attach("alerts", alerts, alert_delivery.EVENTS)
-        return [Part("slo-watcher", watcher.run), Part("alerts", alerts.run)]
+        return [
+            Part("slo-watcher", watcher.run),
+            Part("alerts", alerts.run),
+            Part("channels", channels.run, channels.stop),
+        ]
 
     def endpoint_alerts(self) -> EndpointAlerts:
         """Alerts about failing endpoints, which a worker stores with the runs."""
@@ -82,20 +94,27 @@ class ProcessMonitoring:
             last_idle_at=self._last_idle_at,
         )
 
-    async def _open_alert_delivery(self, stack: AsyncExitStack) -> AlertDelivery:
+    def _alert_delivery(self, stored: StoredSecrets, http: HttpDispatcher) -> AlertDelivery:
         settings = self._settings
-        stored = await stack.enter_async_context(open_secrets(settings, self._store))
-        http = http_dispatcher(settings, stored, clock=self._clock, log=self._log)
-        sender = self._default_sender(http)
-        await stack.enter_async_context(http)
         return AlertDelivery(
             store=self._store,
-            sender=sender,
-            channels=route_channels(settings, stored, dispatcher=http, clock=self._clock),
+            sender=self._default_sender(http),
+            channels=guarded_channels(settings, stored, dispatcher=http, clock=self._clock),
             clock=self._clock,
             log=self._log,
             telemetry=self.events,
             settings=AlertSettings(settings.alert_failures, settings.alert_gather_ms),
+        )
+
+    def _channel_delivery(self, stored: StoredSecrets, http: HttpDispatcher) -> ChannelDelivery:
+        return ChannelDelivery(
+            store=self._store.channels,
+            sender=guarded_channels(self._settings, stored, dispatcher=http, clock=self._clock),
+            clock=self._clock,
+            ids=TimeOrderedIds(),
+            log=self._log,
+            telemetry=self.events,
+            socket_first=milliseconds(self._settings.channel_delay_ms),
         )
 
     def _default_sender(self, http: HttpDispatcher) -> WebhookSender | None:

@@ -157,3 +157,25 @@ def whole_number(_: type, tokens: Sequence[Token]) -> int:
         return int(word)
     except ValueError:
         raise ValueError(f"{word[:100]!r} is not a whole number") from None
+
+
+def written_channel(word: str) -> dict[str, Any]:
+    """A channel of a user, written as ID=TYPE:ADDRESS."""
+    id_, equals, rest = word.partition("=")
+    kind, colon, url = rest.partition(":")
+    if not (equals and colon and id_ and kind and url):
+        raise InvalidRequest(
+            f"--channel must be ID=TYPE:ADDRESS, such as me=webhook:https://a.example, not {quoted(word)}.",
+            "--channel",
+        )
+    return {"id": id_, "type": kind, "url": url}
+
+
+def quiet_hours(word: str | None) -> dict[str, str] | None:
+    """Quiet hours, written as 22:00-07:00."""
+    if word is None:
+        return None
+    start, dash, end = word.partition("-")
+    if not dash:
+        raise InvalidRequest(f"--quiet must be such as 22:00-07:00, not {quoted(word)}.", "--quiet")
+    return {"start": start.strip(), "end": end.strip()}

@@ -25,6 +25,7 @@ ASecret = Annotated[
 ]
 ACondition = Annotated[str, Parameter(help="The condition's id."), Fills("condition_id")]
 ARoute = Annotated[str, Parameter(help="The alert route's id."), Fills("route_id")]
+AChannel = Annotated[str, Parameter(help="The id of one of the user's channels."), Fills("channel_id")]
 AtRank = Annotated[
     Literal["rule", "llm", "learning"] | None,
     Parameter(help="Let it count less than a person's word: rules may then replace or end it."),
@@ -82,6 +83,7 @@ ARGUMENTS = {
     "secret_name": FieldParameter("name", ASecret),
     "condition_id": FieldParameter("condition", ACondition),
     "route_id": FieldParameter("route", ARoute),
+    "channel_id": FieldParameter("channel", AChannel),
 }
 """Fields in an operation's path."""
 OPTIONS = {

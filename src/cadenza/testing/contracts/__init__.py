@@ -13,6 +13,7 @@ from cadenza.testing.contracts.agents.probes import ProbeContract
 from cadenza.testing.contracts.agents.runtime import AgentRuntimeContract
 from cadenza.testing.contracts.agents.schedule_firing import ScheduleFiringContract
 from cadenza.testing.contracts.agents.schedules import ScheduleContract
+from cadenza.testing.contracts.agents.user_channels import UserChannelContract
 from cadenza.testing.contracts.agents.users_agents import UserAgentContract
 from cadenza.testing.contracts.catalog.definitions import CatalogContract
 from cadenza.testing.contracts.catalog.listing import ListingContract
@@ -105,6 +106,7 @@ class StoreContract(
     ConversationContract,
     DeliveryContract,
     ProbeContract,
+    UserChannelContract,
     ScheduleFiringContract,
     ScheduleContract,
 ):

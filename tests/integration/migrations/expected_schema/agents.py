@@ -91,6 +91,7 @@ pending_messages = Table(
     Column("message", Document, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("delivered", Boolean, nullable=False),
+    Column("channel", Text),
     PrimaryKeyConstraint("tenant_id", "user_id", "seq"),
     Index(
         "pending_messages_owed",
@@ -101,6 +102,26 @@ pending_messages = Table(
         postgresql_where=text("NOT delivered"),
     ),
     Index("pending_messages_by_age", "created_at"),
+    belongs_to("users", "user_id"),
+)
+
+user_channels = Table(
+    "user_channels",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("user_id", Key, nullable=False),
+    Column("definition", Document, nullable=False),
+    Column("due_at", Moment),
+    Column("claim_token", Text),
+    Column("claim_until", Moment),
+    Column("done_seq", BigInteger, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "user_id"),
+    Index(
+        "user_channels_due",
+        "due_at",
+        sqlite_where=text("due_at IS NOT NULL"),
+        postgresql_where=text("due_at IS NOT NULL"),
+    ),
     belongs_to("users", "user_id"),
 )
 

@@ -1,4 +1,4 @@
--- version 0033
+-- version 0037
 
 -- index alert_conditions_by_age of alert_conditions
 CREATE INDEX alert_conditions_by_age ON alert_conditions (since)
@@ -264,8 +264,14 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- index sqlite_autoindex_usage_1 of usage
 -- made by SQLite itself
 
+-- index sqlite_autoindex_user_channels_1 of user_channels
+-- made by SQLite itself
+
 -- index sqlite_autoindex_users_1 of users
 -- made by SQLite itself
+
+-- index user_channels_due of user_channels
+CREATE INDEX user_channels_due ON user_channels (due_at) WHERE due_at IS NOT NULL
 
 -- table agent_usage of agent_usage
 CREATE TABLE "agent_usage" (
@@ -676,7 +682,7 @@ CREATE TABLE "pending_messages" (
     firing TEXT, 
     message TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    delivered BOOLEAN NOT NULL, 
+    delivered BOOLEAN NOT NULL, channel TEXT, 
     PRIMARY KEY (tenant_id, user_id, seq), 
     CONSTRAINT pending_messages_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
 )
@@ -798,6 +804,19 @@ CREATE TABLE usage (
     runs BIGINT NOT NULL, 
     planner_tokens BIGINT NOT NULL, 
     PRIMARY KEY (tenant_id, month, shard)
+)
+
+-- table user_channels of user_channels
+CREATE TABLE user_channels (
+    tenant_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    definition TEXT NOT NULL, 
+    due_at BIGINT, 
+    claim_token TEXT, 
+    claim_until BIGINT, 
+    done_seq BIGINT NOT NULL, 
+    PRIMARY KEY (tenant_id, user_id), 
+    FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table users of users

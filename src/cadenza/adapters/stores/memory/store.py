@@ -10,6 +10,7 @@ from cadenza.adapters.stores.memory.access.keys_tenants import (
 )
 from cadenza.adapters.stores.memory.access.limits import MemoryLimits
 from cadenza.adapters.stores.memory.agents.conversations import MemoryConversations, MemoryDeliveries
+from cadenza.adapters.stores.memory.agents.user_channels import MemoryChannels
 from cadenza.adapters.stores.memory.agents.users_agents import MemoryAgents, MemorySchedules, MemoryUsers
 from cadenza.adapters.stores.memory.daily.users import MemoryDaily
 from cadenza.adapters.stores.memory.monitoring.alert_routes import MemoryAlertRoutes
@@ -46,6 +47,7 @@ class MemoryStore(Store):
             conversations=MemoryConversations(tables),
             deliveries=MemoryDeliveries(tables),
             schedules=MemorySchedules(tables),
+            channels=MemoryChannels(tables),
             daily=MemoryDaily(tables),
             daily_statistics=MemoryDailyStatistics(tables),
             tenants=MemoryTenants(tables),

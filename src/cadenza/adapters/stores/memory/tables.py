@@ -16,6 +16,7 @@ from cadenza.domain.access.run_limit import RunLimit, StartedRuns, limit_keys
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.user_channels import UserChannels
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import DailyGap, DailyUser, Verdict
@@ -53,6 +54,16 @@ class TurnLease(NamedTuple):
 
     token: str
     until: datetime
+
+
+@dataclass(slots=True)
+class StoredChannels:
+    """A user's channels, when to look at the user, and the claim of a message."""
+
+    channels: UserChannels
+    due_at: datetime | None = None
+    claim_token: str | None = None
+    claim_until: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -121,6 +132,7 @@ class MemoryTables:
     last_seqs: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
     sent_seqs: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
     expired_messages: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
+    user_channels: dict[UserKey, StoredChannels] = field(default_factory=dict)
     agent_spent: dict[tuple[UserKey, date], AgentUsage] = field(default_factory=dict)
 
     daily_users: dict[UserKey, DailyUser] = field(default_factory=dict)

@@ -20,7 +20,7 @@ NOT_CARRIED = {
 LIVE = frozenset(
     {
         *("endpoint_states", "leases", "daily_users", "looks", "keys", "sessions"),
-        *("alerts", "alert_conditions", "alert_messages"),
+        *("alerts", "alert_conditions", "alert_messages", "user_channels"),
     }
 )
 """Workers, sweepers, daily runners, planners and senders of alerts act on what they find in these, and

@@ -47,6 +47,7 @@ MOMENTS = {
     "alerts": "due_at",
     "alert_conditions": "decide_at",
     "alert_messages": "due_at",
+    "user_channels": "due_at",
 }
 HOLD_MOMENT = 'UPDATE {table} SET "{column}" = "{column}" WHERE {own} AND "{column}" < {near} RETURNING 1'
 FREE_MOMENT = 'UPDATE {table} SET "{column}" = "{column}" - {far} WHERE {own} AND "{column}" >= {near}'

@@ -90,12 +90,13 @@ HOLDS = {
     "alerts": "cadenza_hold_alert",
     "alert_conditions": "cadenza_hold_condition",
     "alert_messages": "cadenza_hold_alert",
+    "user_channels": "cadenza_hold_alert",
 }
 """What keeps workers and sweepers, daily runners, planners and senders of alerts from rows of the tenant."""
 SKIPPED = frozenset(
     {
         *("daily_verdicts", "daily_gaps", "looks", "notes", "analyses"),
-        *("alerts", "alert_conditions", "alert_messages"),
+        *("alerts", "alert_conditions", "alert_messages", "user_channels"),
     }
 )
 """Loops write these for many tenants in one statement, which must not fail for all of them."""

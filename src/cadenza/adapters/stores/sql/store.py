@@ -10,6 +10,7 @@ from cadenza.adapters.stores.sql.access.tenants import SqlTenants
 from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
 from cadenza.adapters.stores.sql.agents.deliveries import SqlDeliveries
 from cadenza.adapters.stores.sql.agents.schedules import SqlSchedules
+from cadenza.adapters.stores.sql.agents.user_channels import SqlChannels
 from cadenza.adapters.stores.sql.agents.users_agents import SqlAgents, SqlUsers
 from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
@@ -62,6 +63,7 @@ class SqlStore(Store):
             conversations=SqlConversations(database),
             deliveries=SqlDeliveries(database, listen_for_user),
             schedules=SqlSchedules(database, tables),
+            channels=SqlChannels(database),
             daily=SqlDaily(database),
             daily_statistics=SqlDailyStatistics(database),
             tenants=SqlTenants(database),

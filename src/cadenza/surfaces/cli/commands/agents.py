@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cadenza.surfaces.cli.argument_parsing import json_text, seconds
+from cadenza.surfaces.cli.argument_parsing import json_text, quiet_hours, seconds, written_channel
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
@@ -47,6 +47,21 @@ MaySchedule = Annotated[bool, Parameter(help="Whether it may make schedules when
 ProbeOption = Annotated[str | None, Parameter(help="What is looked at first: JSON, or a file behind @.")]
 
 
+ChannelList = Annotated[
+    tuple[str, ...],
+    Parameter(name="--channel", help="ID=TYPE:ADDRESS; webhook, slack or apprise. The preferred one first."),
+    Fills("channels"),
+]
+ChannelsOff = Annotated[
+    tuple[str, ...], Parameter(name="--off", help="Keep this channel, and send nothing there.")
+]
+Quiet = Annotated[
+    str | None,
+    Parameter(help="When nothing is sent: 22:00-07:00, in the user's time zone."),
+    Fills("quiet_hours"),
+]
+
+
 class Users(Commands):
     """Users of agents."""
 
@@ -74,6 +89,29 @@ class Users(Commands):
             connection, "create_user_token", {"user_id": user, "ttl_seconds": seconds("--for", for_)}
         )
 
+    channels = DerivedCommand("get_user_channels", "ada")
+
+    @example(
+        "ada --channel 'phone=apprise:ntfy://${secret:TOPIC}' --channel hook=webhook:https://example.com/in"
+        " --quiet 22:00-07:00",
+        operation="put_user_channels",
+    )
+    def set_channels(
+        self,
+        user: AUser,
+        /,
+        *,
+        channel: ChannelList = (),
+        off: ChannelsOff = (),
+        quiet: Quiet = None,
+        connection: CliOptions = AS_CONFIGURED,
+    ) -> int:
+        """Replace the channels of a user, the preferred one first, and their quiet hours."""
+        channels = [one | {"enabled": one["id"] not in off} for one in map(written_channel, channel)]
+        given = {"user_id": user, "channels": channels, "quiet_hours": quiet_hours(quiet)}
+        return self.ask(connection, "put_user_channels", given)
+
+    test_channel = DerivedCommand("test_user_channel", "ada phone")
     delete = DerivedCommand("delete_user", "ada", about="Delete a user and all data of the user.")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from cadenza.domain.scheduling.abandon import TRIAL_WORDS
 from cadenza.domain.text_patterns import visible
-from cadenza.surfaces.cli.output.columns import CANDIDATES, route_match, rule_step
+from cadenza.surfaces.cli.output.columns import CANDIDATES, USER_CHANNELS, route_match, rule_step
 from cadenza.surfaces.cli.output.formatting import (
     Item,
     Part,
@@ -244,7 +244,18 @@ def alert_route_card(route: Any) -> Iterator[Part]:
     )
 
 
-def route_test(found: Any) -> Iterator[Part]:
+def user_channels(found: Any) -> Iterator[Part]:
+    """The channels of a user, the preferred one first."""
+    quiet = found["quiet_hours"]
+    hours = "none" if quiet is None else f"{quiet['start']} to {quiet['end']}"
+    yield card({"user": found["user_id"], "quiet hours": hours})
+    if found["channels"]:
+        yield table(found["channels"], USER_CHANNELS)
+    else:
+        yield text("No channels: messages wait for a socket of the user.")
+
+
+def channel_test(found: Any) -> Iterator[Part]:
     """Whether a test message was accepted."""
     yield text("The test message was accepted." if found["accepted"] else f"Not sent: {found['problem']}")
 

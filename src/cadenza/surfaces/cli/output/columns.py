@@ -163,6 +163,14 @@ SCHEDULES = (
     Column("time zone", lambda one: one["timezone"]),
     Column("prompt", lambda one: one["prompt"]),
 )
+USER_CHANNELS = (
+    Column("channel", lambda one: one["id"]),
+    Column("type", lambda one: one["type"]),
+    Column("address", lambda one: one["url"]),
+    Column("enabled", lambda one: yes(one["enabled"])),
+    Column("problem", lambda one: one["problem"]),
+    Column("again", lambda one: moment(one["again_at"])),
+)
 USERS = (
     Column("id", lambda user: user["id"]),
     Column("time zone", lambda user: user["timezone"]),

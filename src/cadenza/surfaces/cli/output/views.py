@@ -106,6 +106,9 @@ VIEWS: dict[str, View | str] = {
     "list_users": listing(columns.USERS, "No users yet. Create one with cadenza users put."),
     "get_user": cards.user_card,
     "put_user": cards.user_card,
+    "get_user_channels": cards.user_channels,
+    "put_user_channels": cards.user_channels,
+    "test_user_channel": cards.channel_test,
     "create_user_token": cards.new_token,
     "delete_user": "Deleted the user {user} and all data of the user.",
     "list_agents": listing(columns.AGENTS, "No agents yet. Create one with cadenza agents put."),
@@ -147,6 +150,6 @@ VIEWS: dict[str, View | str] = {
     "create_alert_route": cards.alert_route_card,
     "update_alert_route": cards.alert_route_card,
     "delete_alert_route": "Deleted the alert route {route}.",
-    "test_alert_route": cards.route_test,
+    "test_alert_route": cards.channel_test,
     "get_slo": overview_tables.slo,
 }

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
 from cadenza.domain.monitoring.alert import AlertKind, Severity
-from cadenza.domain.monitoring.alert_route import AlertRoute, Channel, ChannelType, RouteMatch
+from cadenza.domain.monitoring.alert_route import AlertRoute, RouteMatch
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, Page
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR

@@ -10,6 +10,7 @@ from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, d
 from cadenza.domain.agents.delivery import Delivery, Missed, count_firings
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.agents import AgentUsage, Callback
+from cadenza.ports.alerting import SocketReservation
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
@@ -100,7 +101,8 @@ class MemoryDeliveries:
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
         with self._lock:
-            return list(islice(_between(self._tables.deliveries.get(user, ()), after, upto), limit))
+            found = _between(self._tables.deliveries.get(user, ()), after, upto)
+            return list(islice((one for one in found if one.channel is None), limit))
 
     async def undelivered(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int
@@ -108,6 +110,17 @@ class MemoryDeliveries:
         with self._lock:
             found = _between(self._tables.deliveries.get(user, ()), after, upto)
             return list(islice((one for one in found if not one.delivered), limit))
+
+    async def reserve_for_socket(self, user: UserKey, *, now: datetime, until: datetime) -> SocketReservation:
+        with self._lock:
+            stored = self._tables.user_channels.get(user)
+            if stored is None:
+                return SocketReservation(uses_channels=False)
+            if stored.claim_until is not None and stored.claim_until > now:
+                return SocketReservation(uses_channels=True, sending_until=stored.claim_until)
+            stored.due_at = until if stored.due_at is None else max(stored.due_at, until)
+            stored.claim_token = stored.claim_until = None
+            return SocketReservation(uses_channels=True)
 
     async def missed(self, user: UserKey) -> Missed:
         with self._lock:
@@ -171,6 +184,9 @@ def write_turn(tables: MemoryTables, turn: Turn) -> list[Delivery]:
     tables.agent_spent[place] = AgentUsage(fires, spent.tokens + turn.tokens)
     if deliveries:
         tables.user_wakeups.notify([key.user])
+        stored = tables.user_channels.get(key.user)
+        if stored is not None and stored.due_at is None and not turn.delivered_in_response:
+            stored.due_at = turn.ended_at
     return deliveries
 
 

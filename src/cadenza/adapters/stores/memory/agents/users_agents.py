@@ -161,6 +161,7 @@ def _forget_user(tables: MemoryTables, user: UserKey) -> None:
         tables.sent_seqs,
         tables.expired_messages,
         tables.context_resets,
+        tables.user_channels,
         tables.users,
     ):
         table.pop(user, None)

@@ -24,6 +24,7 @@ SELECT least(
     (SELECT min(tidy_at) FROM endpoint_states WHERE tidy_at IS NOT NULL),
     (SELECT min(at) FROM looks WHERE $2),
     (SELECT min(due_at) FROM alerts WHERE due_at IS NOT NULL),
+    (SELECT min(due_at) FROM user_channels WHERE due_at IS NOT NULL),
     (SELECT min(decide_at) FROM alert_conditions WHERE decide_at IS NOT NULL),
     (
         SELECT min(m.due_at) FROM alert_messages m WHERE ($4 OR m.route_id <> '') AND NOT EXISTS (
@@ -42,8 +43,8 @@ SELECT least(
 )
 """
 """The first of: the next endpoint that can be claimed, the end of a lease that protects a run, a hint that
-expires unserved, an analysis, an alert, a decision about a condition, a message that is the next of its
-condition, the opening of a daily window."""
+expires unserved, an analysis, an alert, a user with a message for a channel, a decision about a condition,
+a message that is the next of its condition, the opening of a daily window."""
 
 
 class WorkOfProcess(NamedTuple):

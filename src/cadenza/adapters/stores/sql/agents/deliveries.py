@@ -13,11 +13,14 @@ from cadenza.adapters.stores.sql.rows import Read, Row, document
 from cadenza.domain.agents.delivery import Delivery, Missed, read_message, write_message
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.agents import Callback
+from cadenza.ports.alerting import SocketReservation
 
 NO_END = 2**62
-DELIVERY = "id, tenant_id, user_id, seq, agent_id, message, created_at, schedule_id, firing, delivered"
+DELIVERY = (
+    "id, tenant_id, user_id, seq, agent_id, message, created_at, schedule_id, firing, delivered, channel"
+)
 """In the order of the fields of `Delivery`."""
-ADD = f"INSERT INTO pending_messages ({DELIVERY}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+ADD = f"INSERT INTO pending_messages ({DELIVERY}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 OF_FIRING = f"""
 SELECT {DELIVERY} FROM pending_messages WHERE tenant_id = $1 AND user_id = $2 AND firing = $3 ORDER BY seq
 """
@@ -25,7 +28,7 @@ BETWEEN = f"""
 SELECT {DELIVERY} FROM pending_messages
 WHERE tenant_id = $1 AND user_id = $2 AND seq > $3 AND seq <= $4
 """
-LIST = f"{BETWEEN} ORDER BY seq LIMIT $5"
+LIST = f"{BETWEEN} AND channel IS NULL ORDER BY seq LIMIT $5"
 LIST_UNDELIVERED = f"{BETWEEN} AND NOT delivered ORDER BY seq LIMIT $5"
 MISSED = """
 SELECT count(DISTINCT m.firing), max(u.expired_messages) FROM users u
@@ -42,6 +45,12 @@ COUNT_EXPIRED = "UPDATE users SET expired_messages = expired_messages + $3 WHERE
 ACKNOWLEDGE = """
 UPDATE pending_messages SET delivered = true
 WHERE tenant_id = $1 AND user_id = $2 AND seq <= $3 AND NOT delivered RETURNING seq
+"""
+RESERVED = "SELECT due_at, claim_until FROM user_channels WHERE tenant_id = $1 AND user_id = $2"
+LOCK_RESERVED = f"{RESERVED} FOR UPDATE"
+RESERVE = """
+UPDATE user_channels SET due_at = $3, claim_token = NULL, claim_until = NULL
+WHERE tenant_id = $1 AND user_id = $2
 """
 LAST_SEQS = """
 SELECT u.tenant_id, u.id, u.last_seq FROM unnest($1::text[], $2::text[]) AS k (tenant_id, id)
@@ -78,6 +87,24 @@ class SqlDeliveries:
         upto = NO_END if upto is None else upto
         rows = await self._database.read(LIST_UNDELIVERED, *user, after, upto, limit)
         return [read_delivery(row, self._database.read_moment) for row in rows]
+
+    async def reserve_for_socket(self, user: UserKey, *, now: datetime, until: datetime) -> SocketReservation:
+        async def work(connection: Connection) -> SocketReservation:
+            row = await connection.fetchrow(LOCK_RESERVED, *user)
+            if row is None:
+                return SocketReservation(uses_channels=False)
+            due_at, sending_until = map(self._database.read_moment, row)
+            if sending_until is not None and sending_until > now:
+                return SocketReservation(uses_channels=True, sending_until=sending_until)
+            await connection.execute(RESERVE, *user, until if due_at is None else max(due_at, until))
+            return SocketReservation(uses_channels=True)
+
+        for row in await self._database.read(RESERVED, *user):
+            due_at, sending_until = map(self._database.read_moment, row)
+            if sending_until is None and due_at is not None and due_at - now >= (until - now) / 2:
+                return SocketReservation(uses_channels=True)
+            return await self._database.write(work)
+        return SocketReservation(uses_channels=False)
 
     async def missed(self, user: UserKey) -> Missed:
         ((firings, expired),) = await self._database.read(MISSED, *user)

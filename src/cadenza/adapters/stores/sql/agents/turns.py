@@ -51,6 +51,11 @@ INSERT INTO agent_usage AS u (tenant_id, day, user_id, fires, tokens) VALUES ($1
 ON CONFLICT (tenant_id, day, user_id) DO UPDATE
 SET fires = u.fires + excluded.fires, tokens = u.tokens + excluded.tokens
 """
+COME_DUE = """
+UPDATE user_channels SET due_at = CASE WHEN due_at IS NULL THEN $3 ELSE due_at END
+WHERE tenant_id = $1 AND user_id = $2
+"""
+"""It locks the row also where it changes nothing: a decision that finds no message must see this one."""
 DELIVERY = "owed "
 
 
@@ -104,6 +109,8 @@ async def write_turn(connection: Connection, turn: Turn) -> list[Delivery] | Non
     if deliveries:
         await connection.executemany(ADD, [write_delivery(one) for one in deliveries])
         await connection.fetch(NOTIFY, notification_for(key.user))
+        if not turn.delivered_in_response:
+            await connection.execute(COME_DUE, *key.user, turn.ended_at)
     if turn.messages:
         number = await connection.fetchval(NUMBER_MESSAGES, *key, len(turn.messages))
         if number is not None:  # Otherwise its agent was removed, and its conversations with it.

@@ -8,8 +8,9 @@ from cadenza.adapters.stores.common import already_exists, not_found, same_route
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT
+from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.monitoring.alert import AlertKind, Severity
-from cadenza.domain.monitoring.alert_route import AlertRoute, Channel, ChannelType, RouteMatch
+from cadenza.domain.monitoring.alert_route import AlertRoute, RouteMatch
 from cadenza.ports.alerting import RouteChange
 from cadenza.ports.catalog import FIRST_PAGE, Page
 

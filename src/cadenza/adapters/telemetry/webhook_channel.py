@@ -1,12 +1,11 @@
-"""Sends alerts as webhooks, with the same guarded and signed HTTP client as targets."""
+"""Sends messages as webhooks, with the same guarded and signed HTTP client as targets."""
 
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Any, Literal
 
 from cadenza.domain.access.key import OPERATOR
+from cadenza.domain.channel import Notice
 from cadenza.domain.json_values import Json
-from cadenza.domain.monitoring.alert import Alert, as_event, as_slack
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy
@@ -16,9 +15,11 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 
 Format = Literal["json", "slack"]
-FORMATS: Mapping[str, Callable[[Alert], dict[str, Any]]] = {"json": as_event, "slack": as_slack}
+FORMATS: Mapping[str, Callable[[Notice], Mapping[str, Any]]] = {
+    "json": lambda notice: notice.as_event(),
+    "slack": lambda notice: notice.as_slack(),
+}
 TIMEOUT_MS = 10_000
-"""The tenant whose secrets sign what is sent to the address of the settings."""
 
 
 def without_references(value: Json) -> Json:
@@ -33,7 +34,7 @@ def without_references(value: Json) -> Json:
 
 
 class WebhookSender:
-    """Posts alerts to one address. Every attempt at an alert carries the same `webhook-id`."""
+    """Posts messages to one address. Every attempt at one carries the same `webhook-id`."""
 
     def __init__(
         self,
@@ -51,21 +52,21 @@ class WebhookSender:
         self._target = HttpTarget(url, "POST", signing=signing)
         self._tenant_id = tenant_id
 
-    async def send(self, alert: Alert, attempt: int) -> str | None:
+    async def send(self, notice: Notice, attempt: int) -> str | None:
         """Post it once; a 2xx status means that it arrived."""
-        outcome = await self._dispatcher.execute(self._claim(alert, attempt))
+        outcome = await self._dispatcher.execute(self._claim(notice, attempt))
         return None if outcome.status is RunStatus.SUCCESS else outcome.error or outcome.status.value
 
-    def _claim(self, alert: Alert, attempt: int) -> Claim:
-        name, now = f"alert-{sha256(alert.key.encode()).hexdigest()[:32]}", self._clock.now()
+    def _claim(self, notice: Notice, attempt: int) -> Claim:
+        name, now = notice.idempotency_key, self._clock.now()
         target = HttpTarget(
             self._target.url,
             self._target.method,
-            body=without_references(self._write(alert)),
+            body=without_references(dict(self._write(notice))),
             signing=self._target.signing,
         )
         policy = Policy(timeout_ms=TIMEOUT_MS)
         endpoint = Endpoint(id=name, name=name, tenant_id=self._tenant_id, target=target, policy=policy)
         return Claim(
-            name, name, endpoint, alert.raised_at, now, attempt, Source.MANUAL, now, now, started_at=now
+            name, name, endpoint, notice.raised_at, now, attempt, Source.MANUAL, now, now, started_at=now
         )

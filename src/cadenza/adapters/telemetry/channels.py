@@ -1,15 +1,13 @@
-"""Sends messages to the channels of routes: webhooks and Slack by the guarded client, others by Apprise."""
+"""Sends messages to channels: webhooks and Slack by the guarded client, others by Apprise."""
 
 import re
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from cadenza.adapters.telemetry.alert_webhook import Format, WebhookSender
+from cadenza.adapters.telemetry.webhook_channel import Format, WebhookSender
+from cadenza.domain.channel import HIDDEN, ChannelType, Notice, Recipient
 from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
 from cadenza.domain.http_request import REFERENCE
-from cadenza.domain.monitoring.alert import Alert
-from cadenza.domain.monitoring.alert_message import AlertMessage
-from cadenza.domain.monitoring.alert_route import HIDDEN, AlertRoute, ChannelType
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.secrets import SecretResolver
@@ -19,13 +17,13 @@ FORMS: dict[ChannelType, Format] = {ChannelType.WEBHOOK: "json", ChannelType.SLA
 
 
 class AddressSender(Protocol):
-    """Sends one alert to one address of a library; None if it was accepted, else why not."""
+    """Sends one message to one address of a library; None if it was accepted, else why not."""
 
-    def __call__(self, url: str, alert: Alert) -> Awaitable[str | None]: ...
+    def __call__(self, url: str, notice: Notice, /) -> Awaitable[str | None]: ...
 
 
-class RouteChannels:
-    """Puts the secrets into a route's address, and sends a message there once.
+class GuardedChannels:
+    """Puts the secrets into a channel's address, and sends a message there once.
 
     What it answers when that fails holds neither a secret nor the address.
     """
@@ -43,36 +41,36 @@ class RouteChannels:
         self._clock = clock
         self._send_by_apprise = send_by_apprise
 
-    async def send(self, message: AlertMessage, route: AlertRoute, attempt: int) -> str | None:
+    async def send(self, notice: Notice, to: Recipient, attempt: int) -> str | None:
         """Send it once, bounded in time."""
         try:
-            url, revealed = await self._address(route)
+            url, revealed = await self._address(to)
         except (NotFound, Unavailable) as problem:
             return problem.message
-        if route.channel.type is ChannelType.APPRISE:
-            problem_text = await self._send_by_apprise(url, message.alert)
+        if to.channel.type is ChannelType.APPRISE:
+            problem_text = await self._send_by_apprise(url, notice)
         else:
-            problem_text = await self._post(message, route, url, attempt)
+            problem_text = await self._post(notice, to, url, attempt)
         return None if problem_text is None else _masked(problem_text, [url, *revealed])
 
-    async def _post(self, message: AlertMessage, route: AlertRoute, url: str, attempt: int) -> str | None:
+    async def _post(self, notice: Notice, to: Recipient, url: str, attempt: int) -> str | None:
         try:
             sender = WebhookSender(
                 self._dispatcher,
                 self._clock,
                 url=url,
-                form=FORMS[route.channel.type],
-                tenant_id=route.tenant_id,
+                form=FORMS[to.channel.type],
+                tenant_id=to.tenant_id,
             )
         except InvalidRequest:
-            return "the address of the route, with its secrets put in, is not an http or https URL"
-        return await sender.send(message.alert, attempt)
+            return "the address of the channel, with its secrets put in, is not an http or https URL"
+        return await sender.send(notice, attempt)
 
-    async def _address(self, route: AlertRoute) -> tuple[str, list[str]]:
+    async def _address(self, to: Recipient) -> tuple[str, list[str]]:
         """The address with its secrets, and these."""
-        url, values = route.channel.url, {}
+        url, values = to.channel.url, {}
         for reference in dict.fromkeys(REFERENCE.findall(url)):
-            values[reference] = await self._secrets.reveal(route.tenant_id, reference)
+            values[reference] = await self._secrets.reveal(to.tenant_id, reference)
         return REFERENCE.sub(_put_in(values), url), list(values.values())
 
 
