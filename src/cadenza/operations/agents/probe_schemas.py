@@ -1,5 +1,6 @@
 """JSON models of the probes of schedules, and their conversion to the domain and back."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue
@@ -48,8 +49,8 @@ class ProbeShape(Shape):
 
     def to_domain(self) -> Probe:
         """The probe; its condition is not compiled here."""
-        target: ProbeTarget = part("target", self.target.to_domain)
-        return Probe(target, self.condition, tuple(self.changed))
+        make: Callable[[], ProbeTarget] = self.target.to_domain
+        return Probe(part("target", make), self.condition, tuple(self.changed))
 
     @classmethod
     def of(cls, probe: Probe) -> Self:
