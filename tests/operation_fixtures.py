@@ -10,7 +10,7 @@ from tests.monitoring.alert_fixtures import Channels
 from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota
-from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.steering import Steering
@@ -80,6 +80,7 @@ class ApplicationFixture:
                 secrets=self.secrets,
                 steering=steering,
                 expressions=CelExpressions(),
+                probe_conditions=CelExpressions(PROBES),
                 channels=self.channels,
                 take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
                 jitter_ms=jitter_ms,

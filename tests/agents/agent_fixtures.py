@@ -12,16 +12,18 @@ from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
-from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import UserKey
+from cadenza.domain.agents.wake_value import Pricing
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.engine.agents.conversation import Conversations
+from cadenza.engine.agents.probing import Probing
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.agents.turn_lock import TurnLock, TurnSettings
 from cadenza.engine.steering import Steering
@@ -53,6 +55,7 @@ class AgentFixture:
         *,
         store: Store | None = None,
         turn_settings: TurnSettings | None = None,
+        pricing: Pricing = Pricing.OFF,
     ) -> None:
         self.clock = FakeClock(MONDAY, manual=True)
         self.store: Store = store or MemoryStore(FakeIds("run"))
@@ -68,6 +71,7 @@ class AgentFixture:
             secrets=SecretNames(),
             steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
             expressions=CelExpressions(),
+            probe_conditions=CelExpressions(PROBES),
             take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
             models={"test:model"},
         )
@@ -83,16 +87,27 @@ class AgentFixture:
             ids=ids,
         )
         self.application = Application(replace(self.dependencies, conversations=self.conversations))
+        self.probes = FakeDispatcher()
         self.prompts = PromptDispatcher(
-            conversations=self.conversations, store=self.store, clock=self.clock, cron=cron
+            conversations=self.conversations,
+            probing=Probing(
+                dispatcher=self.probes,
+                notes=self.store.analyses,
+                conditions=self.dependencies.probe_conditions,
+                pricing=pricing,
+            ),
+            store=self.store,
+            clock=self.clock,
+            cron=cron,
         )
         self.executor = Executor(
             dispatcher=DispatcherByTarget(prompts=self.prompts), quota=NoQuota(), clock=self.clock
         )
+        self.sweeper = Sweeper(store=self.store.endpoints, clock=self.clock, cron=cron, log=log)
         self.worker = WorkerLoop(
             store=self.store.endpoints,
             executor=self.executor,
-            sweeper=Sweeper(store=self.store.endpoints, clock=self.clock, cron=cron, log=log),
+            sweeper=self.sweeper,
             clock=self.clock,
             cron=cron,
             telemetry=NoTelemetry(),

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from tests.agents.delivery_fixtures import Socket
 
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.domain.agents.user_channels import UserChannels
+from cadenza.domain.agents.channels.user_channels import UserChannels
 from cadenza.domain.channel import Notice, Recipient
 from cadenza.engine.agents.channel_delivery import ChannelDelivery
 from cadenza.engine.agents.delivery import DeliveryStreams

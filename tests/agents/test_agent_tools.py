@@ -64,6 +64,7 @@ async def test_a_tool_answers_with_what_an_agent_can_confirm(agents: AgentFixtur
         "paused": False,
         "paused_until": None,
         "pause_reason": None,
+        "probe": None,
     }
     deleted = await agents.tools.call(agent(), "delete_schedule", {"schedule_id": made["id"]})
     assert deleted == {"deleted": True}

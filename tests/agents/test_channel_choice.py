@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.agents.channel_choice import (
+from cadenza.domain.agents.channels.channel_choice import (
     LEASE,
     LONGEST_REST,
     NOTHING_TO_SEND,
@@ -18,9 +18,8 @@ from cadenza.domain.agents.channel_choice import (
     health_after_refusal,
     retry_delay,
 )
-from cadenza.domain.agents.delivery import Delivery, Subtitle
-from cadenza.domain.agents.quiet_hours import QuietHours
-from cadenza.domain.agents.user_channels import (
+from cadenza.domain.agents.channels.quiet_hours import QuietHours
+from cadenza.domain.agents.channels.user_channels import (
     MOST_CHANNELS,
     ChannelHealth,
     UserChannel,
@@ -29,6 +28,7 @@ from cadenza.domain.agents.user_channels import (
     with_channels,
     with_health,
 )
+from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.errors import InvalidRequest
 from cadenza.testing.clock import NEW_YEAR

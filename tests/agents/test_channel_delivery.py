@@ -12,10 +12,10 @@ from tests.agents.delivery_fixtures import texts
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
-from cadenza.domain.agents.channel_choice import TRIES
+from cadenza.domain.agents.channels.channel_choice import TRIES
+from cadenza.domain.agents.channels.quiet_hours import QuietHours
+from cadenza.domain.agents.channels.user_channels import UserChannels
 from cadenza.domain.agents.delivery import Subtitle
-from cadenza.domain.agents.quiet_hours import QuietHours
-from cadenza.domain.agents.user_channels import UserChannels
 from cadenza.domain.agents.users import User
 from cadenza.domain.channel import Notice, Recipient
 from cadenza.domain.errors import Unavailable

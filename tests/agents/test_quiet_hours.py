@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadenza.domain.agents.quiet_hours import QuietHours, quiet_until, zone_of
+from cadenza.domain.agents.channels.quiet_hours import QuietHours, quiet_until, zone_of
 from cadenza.domain.errors import InvalidRequest
 
 MINUTE = timedelta(minutes=1)

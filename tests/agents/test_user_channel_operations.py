@@ -7,7 +7,7 @@ import pytest
 from tests.operation_fixtures import EVERYTHING, ApplicationFixture, app
 
 from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
-from cadenza.domain.agents.user_channels import ChannelHealth, with_health
+from cadenza.domain.agents.channels.user_channels import ChannelHealth, with_health
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound, TooOften
 from cadenza.testing.clock import NEW_YEAR

@@ -17,7 +17,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
-from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
 from cadenza.adapters.stores.memory.access.keys_tenants import MemorySealed
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
@@ -95,6 +95,7 @@ class ApiInProcess:
             secrets=self.secrets,
             steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron),
             expressions=CelExpressions(),
+            probe_conditions=CelExpressions(PROBES),
             channels=self.channels,
             take_trial=TrialRateLimiter(self.store.rates, self.clock).take,
             simulations=PLAYBACK,

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.target import REFERENCE
+from cadenza.domain.http_request import REFERENCE
 from cadenza.domain.validation import check_text
 
 LONGEST_ADDRESS = 2_048

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import check_text
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -36,6 +37,15 @@ def follow_path(path: str, value: Json) -> FoundValue | None:
                 return None
             value = value[step]
     return FoundValue(value)
+
+
+def check_paths(field: str, paths: Any, *, most: int) -> tuple[str, ...]:
+    """A list of JSON paths; InvalidRequest if one cannot be read, or if there are too many."""
+    if not isinstance(paths, list | tuple) or len(paths) > most:
+        raise InvalidRequest(f"{field} must be a list of at most {most} JSON paths.", field)
+    if not all(JSON_PATH.fullmatch(check_text(field, path)) for path in paths):
+        raise InvalidRequest(f"{field} must list paths: $, followed by .name, ['name'] or [0].", field)
+    return tuple(paths)
 
 
 @lru_cache(maxsize=1024)

@@ -47,6 +47,8 @@ class Dependencies:
     steering: "Steering"
     expressions: "Expressions"
     """Evaluates the conditions of rules."""
+    probe_conditions: "Expressions"
+    """Evaluates the conditions of probes."""
     take_trial: TakeTrial
     """Counts a trial run of an endpoint."""
     trials: Counter[str] = field(default_factory=Counter)

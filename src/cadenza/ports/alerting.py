@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.agents.channel_choice import ChannelDecision
+from cadenza.domain.agents.channels.channel_choice import ChannelDecision
+from cadenza.domain.agents.channels.user_channels import UserChannel, UserChannels
 from cadenza.domain.agents.delivery import Delivery
-from cadenza.domain.agents.user_channels import UserChannel, UserChannels
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.channel import Notice, Recipient
 from cadenza.domain.monitoring.alert import Alert, AlertKind

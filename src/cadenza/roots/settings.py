@@ -172,6 +172,7 @@ class Settings(BaseModel):
     llm_steps: int = Field(default=8, ge=2, le=50)
     llm_input_tokens: int = Field(default=40_000, ge=4_000, le=1_000_000)
     llm_output_tokens: int = Field(default=4_000, ge=500, le=100_000)
+    wake_price: Literal["off", "shadow", "on"] = "off"
     secret_key: SecretStr | None = None
     secret_key_old: SecretStr | None = None
     secret_env: tuple[str, ...] | None = None

@@ -14,6 +14,8 @@ from cadenza.adapters.stores.sql.agents import conversations, deliveries
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.agents.probe import NOTES_OWNER
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.abandon import DEATHS_ALONE
 from cadenza.domain.scheduling.run import Claim
 from cadenza.testing import FakeIds
@@ -59,11 +61,16 @@ class Crashing:
             len(await self.store.conversations.messages(TUTOR)),
             len(await self.talk.undelivered()),
         )
-        return (len(closed), said, undelivered, seqs[ANNA], *spent, free)
+        return (await self.seen(), len(closed), said, undelivered, seqs[ANNA], *spent, free)
+
+    async def seen(self) -> Json:
+        """What the probe of the schedule saw, as far as it is kept."""
+        key = a_schedule().key
+        return (await self.store.analyses.notes(NOTES_OWNER, [key])).get(key)
 
 
-NOTHING = (0, 0, 0, 0, 0, 0, False)
-ALL = (1, 2, 2, 2, 1, 5, True)
+NOTHING = (None, 0, 0, 0, 0, 0, 0, False)
+ALL = ("two left", 1, 2, 2, 2, 1, 5, True)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -104,7 +111,7 @@ async def test_a_crash_while_a_schedule_is_given_up_leaves_all_of_that_or_nothin
         await crashing.bench.claim_one()
         crashing.bench.pass_ms(LEASE_MS)
         history = (2, 1, 1, 1) if attempt == DEATHS_ALONE else (0, 0, 0, 0)
-        before, after = await crashing.left(), (attempt, *history, 0, True)
+        before, after = await crashing.left(), (None, attempt, *history, 0, True)
         statement, left = 0, before
         while left == before and statement < MOST_WRITES:
             with suppress(Crash), crashing.crashing_at(statement):
@@ -146,7 +153,7 @@ async def test_a_crash_in_an_interactive_turn_leaves_all_of_it_or_nothing(crashi
         except Crash:
             assert await crashing.left() == NOTHING, f"after {statement} statements"
     assert statement > 4, "it was hardly interrupted"
-    assert await crashing.left() == (0, *ALL[1:])
+    assert await crashing.left() == (None, 0, *ALL[2:])
 
 
 async def test_a_crash_while_a_user_is_deleted_leaves_all_of_them_or_nothing(crashing: Crashing) -> None:
@@ -161,6 +168,7 @@ async def test_a_crash_while_a_user_is_deleted_leaves_all_of_them_or_nothing(cra
     assert statement > 8, "it was hardly interrupted"
     assert await crashing.store.deliveries.last_seqs([ANNA]) == {}
     assert await crashing.bench.runs(a_schedule()) == []
+    assert await crashing.seen() is None
     assert await crashing.store.conversations.messages(TUTOR) == []
 
 
@@ -202,4 +210,4 @@ async def _finalize(crashing: Crashing, claim: Claim) -> None:
     turn = crashing.talk.turn(
         "hello", to_deliver=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing=claim.run_id
     )
-    await crashing.bench.end(claim, turn=turn)
+    await crashing.bench.end(claim, turn=turn, seen="two left")

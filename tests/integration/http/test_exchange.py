@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.integration.http.loopback_server import Request, a_claim, a_dispatcher, a_server, answer, run, says
 
+from cadenza.domain.http_request import METHODS
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.target import METHODS, HttpTarget
+from cadenza.domain.scheduling.target import HttpTarget
 
 
 def response_of(outcome: Any) -> dict[str, Any]:

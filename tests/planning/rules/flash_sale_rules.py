@@ -8,7 +8,7 @@ from tests.operation_fixtures import FakeTokens, SecretNames
 from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota
-from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
 from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.steering import Steering
@@ -39,6 +39,7 @@ async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> A
         secrets=SecretNames(),
         steering=Steering(store=store.endpoints, clock=clock, cron=cron),
         expressions=CelExpressions(),
+        probe_conditions=CelExpressions(PROBES),
         take_trial=TrialRateLimiter(store.rates, clock).take,
     )
     caller = Caller(TENANT, frozenset({Scope.WRITE}), "test")

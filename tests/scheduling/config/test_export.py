@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.operation_fixtures import A_TARGET, ApplicationFixture
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.target import METHODS
+from cadenza.domain.http_request import METHODS
 from cadenza.operations.config import apply as config
 from cadenza.operations.config.file import ConfigFile
 from cadenza.operations.config.yaml_writer import to_yaml

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.target import METHODS, HttpTarget
+from cadenza.domain.http_request import METHODS
+from cadenza.domain.scheduling.target import HttpTarget
 
 URL = "https://example.org/"
 

@@ -11,7 +11,7 @@ from tests.simulation.whole_system.processes import ProcessContext
 from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoQuota
-from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.agents.turn_lock import TurnLock
@@ -25,6 +25,7 @@ from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.secrets import SecretEntry, SecretKey
 
 CRON, EXPRESSIONS, OFFLINE = CronsimCron(), CelExpressions(), OfflineAgent()
+PROBE_CONDITIONS = CelExpressions(PROBES)
 DAILY_WINDOW = timedelta(minutes=1)
 
 
@@ -85,6 +86,7 @@ def dependencies(
         secrets=NoSecrets(),
         steering=Steering(store=store.endpoints, clock=clock, cron=CRON),
         expressions=EXPRESSIONS,
+        probe_conditions=PROBE_CONDITIONS,
         take_trial=_take_trial,
         daily_window=DAILY_WINDOW,
         models=models,

@@ -27,6 +27,7 @@ from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.planners.change_detection import fingerprint
 from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.domain.access.key import Caller
+from cadenza.engine.agents.probing import Probing
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.monitoring import alert_delivery
@@ -166,12 +167,20 @@ class Roles:
         alerts = EndpointAlerts(clock=clock, failures=ALERT_FAILURES)
         given = dependencies(context, self._target_dispatcher(context), self.agent)
         assert given.conversations is not None
-        dispatcher = DispatcherByTarget(
-            http=TargetDispatcher(self.targets, context.process, self.world),
-            prompts=PromptDispatcher(
-                conversations=given.conversations, store=context.store, clock=clock, cron=CRON
-            ),
+        http = TargetDispatcher(self.targets, context.process, self.world)
+        probing = Probing(
+            dispatcher=DispatcherByTarget(http=http),
+            notes=context.store.analyses,
+            conditions=given.probe_conditions,
         )
+        prompts = PromptDispatcher(
+            conversations=given.conversations,
+            probing=probing,
+            store=context.store,
+            clock=clock,
+            cron=CRON,
+        )
+        dispatcher = DispatcherByTarget(http=http, prompts=prompts)
         return WorkerLoop(
             store=store,
             executor=Executor(

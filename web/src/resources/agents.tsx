@@ -1,7 +1,7 @@
 /** Users and agents. */
 
 import { countOf, type Resource } from "../forms/resource";
-import type { Json } from "../forms/fields";
+import type { Json, Values } from "../forms/fields";
 import { LOCAL_ZONE, timeZones } from "../forms/zones";
 import { UserChannels } from "./user_channels";
 

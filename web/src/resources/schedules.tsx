@@ -81,6 +81,11 @@ export const SCHEDULES: Resource = {
       ],
     },
     { fields: WHEN, extra: SchedulePreview },
+    {
+      fields: [
+        { name: "probe", label: "Probe", kind: "json", empty: "null", fixed: true, help: "What is looked at first, so that the agent gets the prompt only if that has something new: {\"target\": {\"kind\": \"http\", \"url\": \"https://…\"}, \"changed\": [\"$.items\"]}" },
+      ],
+    },
   ],
   href: (schedule) => `/endpoints/${encodeURIComponent(String(schedule["id"]))}`,
   details: (one) => `${timesOf(one)}, by ${String(one["agent_id"])}, for ${String(one["user_id"])}${one["enabled"] ? "" : ", finished"}`,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cadenza.adapters.access.secret_keys import KeySource
 from cadenza.adapters.stores.common import not_found
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.domain.scheduling.target import REFERENCE
+from cadenza.domain.http_request import REFERENCE
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.secrets import SealedStore, SecretEntry, SecretKey
 

@@ -7,7 +7,13 @@ from typing import Self
 
 from cadenza.domain.monitoring.heartbeat import outcome_of
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.target import CallableTarget, HeartbeatTarget, HttpTarget, PromptTarget
+from cadenza.domain.scheduling.target import (
+    CallableTarget,
+    HeartbeatTarget,
+    HttpTarget,
+    McpTarget,
+    PromptTarget,
+)
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.monitoring import HeartbeatStore
 
@@ -22,12 +28,14 @@ class DispatcherByTarget:
         callables: Dispatcher | None = None,
         prompts: Dispatcher | None = None,
         heartbeats: Dispatcher | None = None,
+        mcp: Dispatcher | None = None,
     ) -> None:
-        self._dispatchers = {
+        self._dispatchers: dict[type, Dispatcher | None] = {
             HttpTarget: http,
             CallableTarget: callables,
             PromptTarget: prompts,
             HeartbeatTarget: heartbeats,
+            McpTarget: mcp,
         }
 
     async def execute(self, claim: Claim) -> Outcome:

@@ -12,12 +12,13 @@ from cadenza.domain.access.run_limit import MOST_LIMITS, LimitKind, LimitUse, Ru
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
+from cadenza.domain.json_values import Json
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.monitoring.condition import Condition
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.abandon import is_in_order
-from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint
@@ -204,6 +205,26 @@ def turns_of(settled: Iterable[SettledRun | None]) -> list[Turn]:
 def alerts_of(settled: Iterable[SettledRun | None]) -> list[Alert]:
     """The alerts that settled runs raise; nearly always there is none."""
     return [one.raised for one in settled if one is not None and one.raised is not None]
+
+
+class ProbeNote(NamedTuple):
+    """What the probe of a schedule answered, and when."""
+
+    key: EndpointKey
+    note: Json
+    taken_at: datetime
+
+
+def notes_of_probes(settled: Iterable[SettledRun | None]) -> list[ProbeNote]:
+    """What the probes of settled runs answered, in the order of their keys; nearly always there is none."""
+    seen = [one for one in settled if one is not None and one.seen is not None]
+    notes = (ProbeNote(one.endpoint.key, one.seen, one.run.finished_at or one.run.claimed_at) for one in seen)
+    return sorted(notes, key=lambda note: note.key)
+
+
+def has_effects(settled: Sequence[SettledRun | None]) -> bool:
+    """Do settled runs leave anything beside their endpoints and their rows?"""
+    return any(one is not None and (one.turn or one.raised or one.seen is not None) for one in settled)
 
 
 def users_with_turns(settled: Iterable[SettledRun | None]) -> set[UserKey]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from cadenza.adapters.telemetry.webhook_channel import Format, WebhookSender
 from cadenza.domain.channel import HIDDEN, ChannelType, Notice, Recipient
 from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
-from cadenza.domain.scheduling.target import REFERENCE
+from cadenza.domain.http_request import REFERENCE
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.secrets import SecretResolver

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cadenza.domain.access.key import Caller, Surface
+from cadenza.domain.http_request import REFERENCE
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.hint import LOWERED
-from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.domain.validation import convert_to_utc
 
 MASKED = "[masked]"

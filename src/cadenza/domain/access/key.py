@@ -59,6 +59,8 @@ class OnBehalfOf(NamedTuple):
     may_schedule: bool = True
     schedule_id: str | None = None
     """The schedule that started the turn."""
+    reads_from_outside: bool = False
+    """Whether the turn was given what a probe answered, which may try to talk the agent into something."""
 
 
 class TurnToken(NamedTuple):

@@ -141,12 +141,13 @@ def charges(settled: Iterable[SettledRun]) -> list[Charge]:
     """Charge every run that was dispatched to the month in which it ended; by tenant and month, in order.
 
     Cancelled and skipped runs cost nothing, and neither does a claim that was
-    abandoned before it started.
+    abandoned before it started. A look that found nothing new was dispatched all the same.
     """
     counts = Counter(
         (run.tenant_id, ended.year, ended.month)
-        for run in (one.run for one in settled)
-        if run.started_at is not None and (ended := run.finished_at) is not None and run.status in CHARGED
+        for run, seen in ((one.run, one.seen) for one in settled)
+        if run.started_at is not None and (ended := run.finished_at) is not None
+        if run.status in CHARGED or seen is not None
     )
     return [
         Charge(tenant_id, month_of(datetime(year, month, 1, tzinfo=UTC)), runs)

@@ -16,12 +16,13 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, guarded, plan_next_run
 from cadenza.domain.scheduling.plan import Candidate, Source
 from cadenza.domain.scheduling.policy import Policy
-from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.scheduling.target import Probe, PromptTarget
 from cadenza.domain.validation import milliseconds
 
 POLICY = Policy(timeout_ms=120_000, max_attempts=3, retry_delay_ms=15_000)
 NO_PLANNER = Planning(learning=Learning.OFF, max_pause_minutes=MOST_PAUSE_MINUTES)
-"""Planners do not change when a schedule fires. Its own agent may end it, and so pause it for long."""
+"""Planners do not change when a schedule without a probe fires. Its own agent may end it, and so pause it
+for long."""
 SHOWN_FIRES = 3
 DAY = timedelta(days=1)
 
@@ -59,6 +60,8 @@ class Schedule(NamedTuple):
     paused_until: datetime | None
     """The end of its pause; None if that lasts until it is resumed, or if there is none."""
     pause_reason: str | None
+    probe: Probe | None = None
+    """What is looked at first."""
 
 
 def belongs_to(endpoint: Endpoint, user: UserKey) -> bool:
@@ -116,6 +119,7 @@ def schedule_of(endpoint: Endpoint) -> Schedule:
         paused=until is not None,
         paused_until=None if until is None or until >= FOREVER else until,
         pause_reason=None if until is None else endpoint.pause_reason,
+        probe=target.probe,
     )
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.pacing import finished
+from cadenza.domain.agents.probe import check_may_schedule, planning_of
 from cadenza.domain.agents.schedule import is_active, prompt_of
 from cadenza.domain.agents.schedule_protection import for_schedules
 from cadenza.domain.agents.schedule_request import (
@@ -95,13 +96,15 @@ def updated(
         may_schedule=target.may_schedule if update.may_schedule is None else update.may_schedule,
         may_pace=_may_pace(target.may_pace and not fires_once, update.may_pace, baseline),
     )
-    changed = evolve(
+    check_may_schedule(kept.probe, may_schedule=kept.may_schedule)
+    wanted = evolve(
         endpoint,
         name=endpoint.name if update.name is None else one_line("name", update.name),
         target=kept,
         baseline=baseline,
         guard=_changed_guard(endpoint.guard, update, baseline),
     )
+    changed = evolve(wanted, planning=planning_of(wanted))
     if not steer.definition_differs(endpoint, changed, steer.CADENCE_FIELDS):
         return ChangedEndpoint(changed)
     if not is_active(endpoint):

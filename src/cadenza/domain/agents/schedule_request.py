@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 from cadenza.domain.access.tenant import Limits
+from cadenza.domain.agents.probe import check_may_schedule, planning_of, probe_of
 from cadenza.domain.agents.schedule import (
     DAY,
     NO_PLANNER,
@@ -24,9 +25,9 @@ from cadenza.domain.agents.schedule_timing import (
 from cadenza.domain.agents.users import UserKey, one_line
 from cadenza.domain.errors import InvalidRequest, LimitReached, NotAllowed
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
-from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.scheduling.target import Probe, PromptTarget
 from cadenza.domain.validation import check_text
 
 LONGEST_PROMPT = 8_000
@@ -46,6 +47,7 @@ class NewSchedule(Timing):
     may_schedule: bool = False
     may_pace: bool | None = None
     """None is yes for an interval that is given with both bounds of its guard, and otherwise no."""
+    probe: Probe | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ def check_requester(requester: ScheduleRequester, wanted: NewSchedule) -> None:
         raise NotAllowed(
             "A schedule that a schedule makes cannot make schedules itself: leave may_schedule out."
         )
+
+    check_may_schedule(wanted.probe, may_schedule=wanted.may_schedule)
 
 
 def baseline_of(wanted: NewSchedule, *, now: datetime, zone: str | None) -> Baseline:
@@ -119,7 +123,7 @@ def draft_endpoint(
     paces = wanted.may_pace
     if paces is None:
         paces = isinstance(baseline, Every) and None not in (guard.min_interval_ms, guard.max_interval_ms)
-    return Endpoint(
+    draft = Endpoint(
         id=schedule_id(request, length),
         name=one_line("name", wanted.name),
         tenant_id=requester.user.tenant_id,
@@ -130,6 +134,7 @@ def draft_endpoint(
             checked_prompt(wanted.prompt),
             wanted.may_schedule,
             request,
+            wanted.probe,
             may_pace=checked_pacing(paces, baseline),
         ),
         baseline=baseline,
@@ -137,6 +142,7 @@ def draft_endpoint(
         policy=POLICY,
         planning=NO_PLANNER,
     )
+    return evolve(draft, planning=planning_of(draft))
 
 
 def checked_prompt(prompt: object) -> str:
@@ -214,6 +220,8 @@ def _check_fires(schedules: Sequence[Endpoint], most: int | None, cron: CronCloc
         return
     total = 0
     for one in schedules:
+        if probe_of(one) is not None:  # It looks, and is counted when it fires.
+            continue
         total += len(fires_in_a_day(one, cron, most=most - total + 1))
         if total > most:
             raise LimitReached(

@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.json_values import JSON_PATH
-from cadenza.domain.validation import check_count, check_text
+from cadenza.domain.json_values import check_paths
+from cadenza.domain.validation import check_count
 
 MOST_WATCHED = 16
 LEAST_RUNS, MOST_RUNS = 0.01, 3_600_000
@@ -41,7 +41,7 @@ class Planning:
         if self.learning not in list(Learning):
             raise InvalidRequest(f"learning must be one of {', '.join(Learning)}.", "learning")
         object.__setattr__(self, "learning", Learning(self.learning))
-        object.__setattr__(self, "watch", _watched(self.watch))
+        object.__setattr__(self, "watch", check_paths("watch", self.watch, most=MOST_WATCHED))
         check_count("max_pause_minutes", self.max_pause_minutes, least=0, most=MOST_PAUSE_MINUTES)
         object.__setattr__(self, "runs_per_hour", _budget(self.runs_per_hour))
 
@@ -54,11 +54,3 @@ def _budget(runs: Any) -> float | None:
             f"runs_per_hour must be a number from {LEAST_RUNS} to {MOST_RUNS}.", "runs_per_hour"
         )
     return float(runs)
-
-
-def _watched(paths: Any) -> tuple[str, ...]:
-    if not isinstance(paths, list | tuple) or len(paths) > MOST_WATCHED:
-        raise InvalidRequest(f"watch must be a list of at most {MOST_WATCHED} JSON paths.", "watch")
-    if not all(JSON_PATH.fullmatch(check_text("watch", path)) for path in paths):
-        raise InvalidRequest("watch must list paths: $, followed by .name, ['name'] or [0].", "watch")
-    return tuple(paths)

@@ -59,6 +59,13 @@ class Outcome(NamedTuple):
     """Where a function raised, as `traceback_text` has it."""
     death: ProcessDeath = UNKNOWN_DEATH
     """With an abandoned run: what was in flight beside it."""
+    seen: Json = None
+    """What a probe answered, as it is kept for the next to be compared with, in the commit of the run."""
+
+    @property
+    def ran(self) -> bool:
+        """Did something run? A slot whose probe saw nothing new is skipped, and yet it was served."""
+        return self.status is not RunStatus.SKIPPED or self.seen is not None
 
 
 class Claim(NamedTuple):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.pacing import finished, paced_by_turn
 from cadenza.domain.agents.schedule_firing import FAILED, turn_of
+from cadenza.domain.json_values import Json
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.scheduling.abandon import (
     NO_SUSPICION,
@@ -42,6 +43,8 @@ class SettledRun(NamedTuple):
     """The alert it raises, stored in that commit too."""
     paced: tuple[HintRecord, ...] = ()
     """What its turn asked of the schedule, as lines of the hint history in that commit."""
+    seen: Json = None
+    """What its probe answered, kept in that commit for the next answer to be compared with."""
 
 
 class _NextRun(NamedTuple):
@@ -85,11 +88,11 @@ def settle_step_by_step(
         after, verdict = _next_run(tidy if steered is None else steered.endpoint, completion, now, cron)
     run = closed_run(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
     turn = turn_of(completion, verdict=verdict)
+    seen = completion.outcome.seen
     if steered is None:
-        return SettledRun(after, run, passed, turn)
-    return SettledRun(
-        finished(after) if steered.is_finished else after, run, passed, turn, paced=steered.records
-    )
+        return SettledRun(after, run, passed, turn, seen=seen)
+    settled = finished(after) if steered.is_finished else after
+    return SettledRun(settled, run, passed, turn, paced=steered.records, seen=seen)
 
 
 def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
@@ -134,7 +137,7 @@ def _settle_ordinary(endpoint: Endpoint, completion: Completion, now: datetime) 
         missed_slots=passed - 1 if passed else 0,
     )
     run = closed_run(completion, verdict=True, coalesced=endpoint.missed_slots + late)
-    return SettledRun(after, run)
+    return SettledRun(after, run, seen=completion.outcome.seen)
 
 
 def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> SettledRun:
@@ -149,13 +152,13 @@ def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Sett
 def _with_counts(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
     claim, status = completion.claim, completion.outcome.status
     changes: dict[str, object] = {"lease": None, "cancel_request": None}
-    if status is SUCCESS:
+    if status is SUCCESS or (status is SKIPPED and completion.outcome.ran):
         changes |= {"failure_count": 0, **NO_SUSPICION}
     elif status in FAILED:
         is_failure = status is not ABANDONED or not is_cancelled(endpoint, claim)
         changes["failure_count"] = endpoint.failure_count + is_failure
         changes |= suspicion_after(endpoint, completion) if status is ABANDONED else NO_SUSPICION
-    if claim.started_at is not None and status is not SKIPPED:
+    if claim.started_at is not None and completion.outcome.ran:
         changes["last_run_at"] = _last_run_at(endpoint, completion, now)
     if endpoint.paused_until is not None and endpoint.paused_until <= now:
         changes |= {"paused_until": None, "pause_reason": None, "pause_origin": None}
@@ -177,7 +180,7 @@ def _without_answered_one_shot(endpoint: Endpoint, completion: Completion, now: 
     hint = endpoint.one_shot_hint
     if hint is None:
         return endpoint
-    if completion.outcome.status is SKIPPED:
+    if not completion.outcome.ran:
         return without_one_shot_of(now, endpoint)
     passed = completion.started_after(now) or not hint.fresh(now)
     return without_one_shot_of(completion.claim.slot, endpoint) if passed else endpoint
@@ -202,7 +205,8 @@ def _next_run(endpoint: Endpoint, completion: Completion, now: datetime, cron: C
         case RunStatus.SKIPPED:
             if outcome.opens_at is not None:
                 return _wait_for_quota(endpoint, outcome.opens_at)
-            return _plan_next(evolve(endpoint, skipped_at=now), claim, now, cron)
+            served = endpoint if outcome.ran else evolve(endpoint, skipped_at=now)
+            return _plan_next(served, claim, now, cron)
         case RunStatus.CANCELLED:
             return _cancelled(endpoint, claim, now)
         case RunStatus.ABANDONED:
@@ -239,7 +243,7 @@ def _settle_request(
     """Close a requested run, which is no verdict; the schedule goes on as it was."""
     after, passed = after_request(endpoint, completion, now, cancelled=cancelled)
     run = closed_run(completion, verdict=False, coalesced=0)
-    return SettledRun(after, run, passed, completion.outcome.turn)
+    return SettledRun(after, run, passed, completion.outcome.turn, seen=completion.outcome.seen)
 
 
 def _plan_after_cancelled(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _NextRun:

@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime, timedelta
 from functools import partial
 
-from cadenza.domain.agents.channel_choice import (
+from cadenza.domain.agents.channels.channel_choice import (
     SOCKET_FIRST,
     TRIES,
     ChannelDecision,
@@ -12,7 +12,7 @@ from cadenza.domain.agents.channel_choice import (
     choose_channel,
     health_after_refusal,
 )
-from cadenza.domain.agents.user_channels import UserChannels, notice_of, with_health
+from cadenza.domain.agents.channels.user_channels import UserChannels, notice_of, with_health
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.job_failure import error_text
 from cadenza.engine.async_helpers import Attempts, first_of

@@ -51,6 +51,8 @@ class TurnInput(NamedTuple):
     may_schedule: bool = True
     own_schedule: OwnScheduleTools | None = None
     """The tools for the schedule that started the turn."""
+    quote: str = ""
+    """What a probe answered, for this turn alone: it is not stored in the conversation."""
 
 
 CommitTurn = Callable[[], Awaitable[Sequence[Delivery]]]
@@ -147,6 +149,7 @@ class Conversations:
         turn_tools = TurnTools(self._tools, _caller(key, turn_input), turn_input.own_schedule)
         prompt = await self._prompt(key, turn_input, turn_tools=turn_tools, now=began)
         reply = await self._runtime.process_prompt(prompt, turn_tools.call)
+        said = replace(prompt.message, text=turn_input.text)
         turn = Turn(
             id=turn_input.turn_id,
             conversation=key,
@@ -156,7 +159,7 @@ class Conversations:
             tokens=reply.tokens.total,
         )
         if reply.error is None:
-            turn = _with_reply(turn, prompt, turn_tools, reply)
+            turn = _with_reply(turn, said, turn_tools, reply)
         return TurnResult(reply, turn, turn_tools.record)
 
     async def _prompt(
@@ -169,7 +172,7 @@ class Conversations:
             message=Message(
                 id=f"{turn_input.turn_id}.0",
                 role=Role.USER,
-                text=turn_input.text,
+                text=f"{turn_input.text}{turn_input.quote}",
                 at=now,
                 origin=turn_input.origin,
             ),
@@ -201,11 +204,12 @@ def _caller(key: ConversationKey, turn_input: TurnInput) -> Caller:
         scheduled=turn_input.origin.kind is not OriginKind.USER,
         may_schedule=turn_input.may_schedule,
         schedule_id=turn_input.origin.schedule_id,
+        reads_from_outside=bool(turn_input.quote),
     )
     return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", on_behalf_of, surface=Surface.AGENT)
 
 
-def _with_reply(turn: Turn, prompt: Prompt, turn_tools: TurnTools, reply: Reply) -> Turn:
+def _with_reply(turn: Turn, said: Message, turn_tools: TurnTools, reply: Reply) -> Turn:
     """The turn with both messages of the exchange and the messages to deliver."""
     to_deliver: tuple[SocketMessage, ...] = (*turn_tools.canvas_commands, *reply.messages)
     answer = Message(
@@ -213,7 +217,7 @@ def _with_reply(turn: Turn, prompt: Prompt, turn_tools: TurnTools, reply: Reply)
         role=Role.AGENT,
         text="\n".join(one.text for one in to_deliver if isinstance(one, Subtitle)),
         at=turn.ended_at,
-        origin=prompt.message.origin,
+        origin=said.origin,
         parts=turn_tools.record,
     )
-    return replace(turn, messages=(prompt.message, answer), to_deliver=to_deliver)
+    return replace(turn, messages=(said, answer), to_deliver=to_deliver)

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from cadenza.domain.agents.channel_choice import SOCKET_FIRST
+from cadenza.domain.agents.channels.channel_choice import SOCKET_FIRST
 from cadenza.domain.agents.delivery import Delivery, Missed, while_away_notice
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable

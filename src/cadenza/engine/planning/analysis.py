@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from cadenza.domain.agents.probe import through_probe
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall
@@ -160,7 +161,7 @@ class _WithinJob:
         """The endpoint after the command; NotFound if it was archived or moved to another job."""
         if endpoint.archived or endpoint.job_id != self._job_id:
             raise NotFound(f"Endpoint {endpoint.id} not found in this job.")
-        return self._command.apply(endpoint, by)
+        return through_probe(endpoint, lambda steered: self._command.apply(steered, by))
 
 
 async def analyze(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from cadenza.domain.agents.probe import looked
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.endpoint import EndpointKey
@@ -99,7 +100,7 @@ class Analyst:
         self.alive_at = self._dependencies.clock.now()
         runs, more = await self._feed.read()
         for run in runs:
-            if run.status in COUNTED:
+            if run.status in COUNTED or looked(run):
                 self._put(
                     AnalysisRequest(EndpointKey(run.tenant_id, run.endpoint_id), Trigger.RUN, self._feed.page)
                 )

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from cadenza.domain.agents.probe import as_looks, probe_of
+from cadenza.domain.agents.schedule_protection import is_schedule
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
 from cadenza.domain.planning.run_changes import trigger_of
@@ -37,7 +39,7 @@ class Briefer:
         self._budget = budget
 
     async def brief(self, requests: Sequence[AnalysisRequest]) -> dict[EndpointKey, Briefing]:
-        """A briefing for every endpoint that still exists, without its health."""
+        """A briefing for every endpoint that still exists and can be looked at, without its health."""
         budget = self._budget
         keys = [request.key for request in requests]
         endpoints = {one.key: one for one in await self._store.analyses.with_siblings(keys, budget.siblings)}
@@ -53,7 +55,7 @@ class Briefer:
         return {
             request.key: self._briefing(request, own, _others_of_job(own, jobs), recent)
             for request in requests
-            if (own := endpoints.get(request.key)) is not None
+            if (own := endpoints.get(request.key)) is not None and _is_analyzed(own)
         }
 
     async def with_health(self, briefing: Briefing) -> Briefing:
@@ -66,10 +68,10 @@ class Briefer:
         self, request: AnalysisRequest, endpoint: Endpoint, others: Sequence[Endpoint], recent: Recent
     ) -> Briefing:
         siblings = {one.name: one for one in others[: self._budget.siblings]}
-        runs = recent.get(request.key, [])
+        seen, runs = as_looks(endpoint, recent.get(request.key, []))
         return Briefing(
             now=self._clock.now(),
-            endpoint=endpoint,
+            endpoint=seen,
             trigger=trigger_of(runs) if request.trigger is Trigger.RUN else request.trigger,
             recent=runs,
             siblings=siblings,
@@ -77,6 +79,13 @@ class Briefer:
         )
 
 
+def _is_analyzed(endpoint: Endpoint) -> bool:
+    """Is there anything to look at? A prompt without a probe comes when its user said."""
+    return not is_schedule(endpoint) or probe_of(endpoint) is not None
+
+
 def _others_of_job(endpoint: Endpoint, jobs: dict[tuple[str, str], list[Endpoint]]) -> list[Endpoint]:
-    """The other endpoints of its job."""
+    """The other endpoints of its job; the schedules of users have nothing to do with each other."""
+    if is_schedule(endpoint):
+        return []
     return [one for one in jobs[endpoint.tenant_id, endpoint.job_id] if one.key != endpoint.key]

@@ -164,8 +164,8 @@ def _checked(outcome: object) -> Outcome:
         return Outcome(
             RunStatus.FAILURE, error=f"the dispatcher answered {type(outcome).__name__}, not an outcome"
         )
-    if outcome.opens_at is not None and outcome.status is RunStatus.SKIPPED:
-        return outcome  # The dispatcher has a quota of its own.
+    if outcome.status is RunStatus.SKIPPED and (outcome.opens_at is not None or outcome.seen is not None):
+        return outcome  # The dispatcher has a quota of its own, or a probe that found nothing new.
     if outcome.status is not SUCCESS and outcome.status not in REPORTABLE:
         return Outcome(RunStatus.FAILURE, error=f"the dispatcher answered the status {outcome.status!r}")
     if type(outcome.status) is not RunStatus:

@@ -51,7 +51,7 @@ class AgentTools:
         self._application = application
 
     def offered(self, caller: Caller) -> Sequence[AgentTool]:
-        """All tools; without those that make or change schedules where that may not be done."""
+        """All tools; without those that make, change or delete schedules where that may not be done."""
         return [tool(name) for name in OFFERED if _is_open(name, caller)]
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:
@@ -68,12 +68,15 @@ class AgentTools:
 
 
 def _is_open(name: str, caller: Caller) -> bool:
-    on_behalf_of = caller.on_behalf_of
-    if on_behalf_of is None:
+    by = caller.on_behalf_of
+    if by is None:
         return True
-    if name in CHANGES:
-        return not on_behalf_of.scheduled
-    return name != create_schedule.name or on_behalf_of.may_schedule
+    closed = {
+        create_schedule.name: not by.may_schedule,
+        delete_schedule.name: by.reads_from_outside,
+        **dict.fromkeys(CHANGES, by.scheduled),
+    }
+    return not closed.get(name, False)
 
 
 @cache

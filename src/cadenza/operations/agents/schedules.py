@@ -21,6 +21,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import AgentSchedules, CreatedSchedule
+from cadenza.operations.agents.probe_schemas import ProbeShape, accepted_probe
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Whole, split_page
 from cadenza.operations.operation import CREATED, Command, View, operation
@@ -66,6 +67,8 @@ class CreateSchedule(Command):
     may_pace: Flag | None = None
     """Whether the agent may steer this schedule when it fires: its next time and interval, a pause, its end.
     If left out, it may for an interval with both bounds."""
+    probe: ProbeShape | None = None
+    """What is looked at first: the agent gets the prompt only if that has something new."""
     user_id: Id | None = None
     """Whose schedule it is; who speaks for a user alone can leave it out."""
 
@@ -133,11 +136,14 @@ class ScheduleView(View):
     paused_until: datetime | None
     """The end of its pause; null if that lasts until it is resumed, or if there is none."""
     pause_reason: str | None
+    probe: ProbeShape | None
+    """What is looked at first."""
 
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
         """The view of a schedule."""
-        return cls(**schedule._asdict())
+        probe = None if schedule.probe is None else ProbeShape.of(schedule.probe)
+        return cls(**{**schedule._asdict(), "probe": probe})
 
 
 class SchedulesPage(Listed[ScheduleView]):
@@ -157,7 +163,8 @@ async def create_schedule(context: RequestContext, command: CreateSchedule) -> N
     `one-shot` takes `run_at` or `delay_seconds`, `recurring` takes `cron_expression` or `interval_seconds`.
     The answer spells out the next fires: confirm with them.
     """
-    wanted = NewSchedule(**command.model_dump(exclude={"user_id"}))
+    probe = None if command.probe is None else accepted_probe(context, command.probe)
+    wanted = NewSchedule(**command.model_dump(exclude={"user_id", "probe"}), probe=probe)
     return NewScheduleView.of(
         await schedules_of(context).create(_requester(context, command.user_id), wanted)
     )
@@ -190,8 +197,15 @@ async def delete_schedule(context: RequestContext, command: OneSchedule) -> Dele
 
 
 def _refuse_deletion_of_others(context: RequestContext, schedule_id: str) -> None:
-    """NotAllowed in a turn that a schedule started, unless it may schedule or means its own schedule."""
+    """NotAllowed in a turn that a schedule started, unless it may schedule or means its own schedule.
+
+    A turn that was told what a probe answered deletes nothing.
+    """
     by = context.caller.on_behalf_of
+    if by is not None and by.reads_from_outside:
+        raise NotAllowed(
+            "A turn that was told what a probe answered cannot delete schedules: ask the user in your answer."
+        )
     if by is not None and by.scheduled and not by.may_schedule and by.schedule_id != schedule_id:
         raise NotAllowed("A turn that a schedule started cannot delete other schedules: ask the user.")
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.agents.channel_choice import SOCKET_FIRST
-from cadenza.domain.agents.quiet_hours import QuietHours
-from cadenza.domain.agents.user_channels import (
+from cadenza.domain.agents.channels.channel_choice import SOCKET_FIRST
+from cadenza.domain.agents.channels.quiet_hours import QuietHours
+from cadenza.domain.agents.channels.user_channels import (
     MOST_CHANNELS,
     UserChannel,
     UserChannels,
@@ -18,8 +18,8 @@ from cadenza.domain.agents.user_channels import (
 )
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotAllowed, NotFound, TooOften, Unavailable
+from cadenza.domain.http_request import REFERENCE
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.domain.text_patterns import A_TIME_OF_DAY
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.agents.users_agents import OneUser

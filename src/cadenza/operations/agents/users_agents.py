@@ -18,7 +18,7 @@ from cadenza.domain.agents.users import (
     refused_model,
 )
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.scheduling.target import LONGEST_URL, MOST_HEADERS, MOST_KEYS
+from cadenza.domain.http_request import LONGEST_URL, MOST_HEADERS, MOST_KEYS
 from cadenza.domain.text_patterns import A_URL, WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.access.key_tokens import new_key

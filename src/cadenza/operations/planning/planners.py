@@ -5,14 +5,19 @@ from functools import partial
 from typing import Annotated, Self
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.probe import NOTES_OWNER, memory_in, probe_of
+from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
+from cadenza.domain.agents.wake_value import Wakes
 from cadenza.domain.planning.learning.serialization import PLANNER, LearnedSummary, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, Whole, no_cursor, split_page
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, PlannerDayView, TokensView
 from cadenza.operations.scheduling.endpoints import find_page
+from cadenza.ports.catalog import EndpointFilter
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
 MOST_ANALYSES, MOST_ENDPOINTS, MOST_DAYS = 5_000, 50, 1_000
@@ -98,6 +103,61 @@ class LearningPage(Listed[LearnedView]):
     """A page of endpoints of which something was learned; it may be short, or empty, and not the last."""
 
 
+class WakeKindView(View):
+    """Wakes of one kind: for a condition, or by the paths that had changed."""
+
+    kind: str
+    chance: float
+    """The chance that the next one pays, which is an answer that is delivered."""
+    tokens: int
+    """What a turn spends on average."""
+
+
+class WakesView(View):
+    """What waking the agent of a schedule cost and brought."""
+
+    schedule_id: str
+    name: str
+    user_id: str
+    kinds: list[WakeKindView]
+    woken: int
+    paid: int
+    """Wakes whose answer was delivered."""
+    tokens: int
+    passed_over: int
+    """Wakes that were not worth their tokens; in shadow mode the agent was woken all the same."""
+    saved_tokens: int
+    lost: float
+    """Answers that were not given for that, as far as can be expected."""
+
+    @classmethod
+    def of(cls, schedule: Endpoint, wakes: Wakes) -> Self | None:
+        """The view of a schedule's wakes; None if there was none."""
+        totals, target = wakes.totals, schedule.target
+        if not isinstance(target, PromptTarget) or not (totals.woken or totals.passed_over):
+            return None
+        kinds = [
+            WakeKindView(kind=kind, chance=round(one.chance, 3), tokens=round(one.mean_tokens))
+            for kind, one in sorted(wakes.kinds.items())
+        ]
+        return cls(
+            schedule_id=schedule.id,
+            name=schedule.name,
+            user_id=target.user_id,
+            kinds=kinds,
+            woken=totals.woken,
+            paid=totals.paid,
+            tokens=totals.tokens,
+            passed_over=totals.passed_over,
+            saved_tokens=round(totals.saved_tokens),
+            lost=round(totals.lost, 1),
+        )
+
+
+class WakesPage(Listed[WakesView]):
+    """A page of schedules whose agents were woken by a probe; it may be short, or empty, and not the last."""
+
+
 @operation("GET /v1/analyses", Scope.READ, agent=False)
 async def list_sittings(context: RequestContext, command: ListSittings) -> AnalysesPage:
     """List planner evaluations of all endpoints with their calls, newest first."""
@@ -141,6 +201,19 @@ async def list_learning(context: RequestContext, command: ListLearning) -> Learn
     )
 
 
+@operation("GET /v1/learning/wakes", Scope.READ, agent=False)
+async def list_wakes(context: RequestContext, command: ListLearning) -> WakesPage:
+    """Show what waking agents cost and brought, by schedule with a probe, and what a price of tokens saves.
+
+    Also of its dry runs (shadow mode).
+    """
+    endpoints, cursor = await find_page(context, command, EndpointFilter(job_id=SCHEDULES_JOB))
+    probes = [(one, probe) for one in endpoints if (probe := probe_of(one)) is not None]
+    notes = await context.store.analyses.notes(NOTES_OWNER, [one.key for one, _ in probes])
+    views = [WakesView.of(one, memory_in(notes.get(one.key), probe).wakes) for one, probe in probes]
+    return WakesPage(items=[view for view in views if view is not None], next_cursor=cursor)
+
+
 def _position(cursor: str | None) -> AnalysisCursor:
     if cursor is None:
         return BEFORE_FIRST
@@ -170,4 +243,4 @@ def _endpoint_spending(activity: PlannerActivity) -> SpenderView:
     )
 
 
-PLANNERS = (list_sittings, get_spending, list_learning)
+PLANNERS = (list_sittings, get_spending, list_learning, list_wakes)

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cadenza.domain.agents.schedule_protection import refuse_schedules_job
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.planning.rules.rule import (
     LONGEST_WHEN,
@@ -168,7 +167,6 @@ MOST_SIBLINGS = 10_000
 
 async def check_rule(context: RequestContext, rule: Rule) -> Rule:
     """The rule, if its condition can be parsed and its job has the endpoints it names; or InvalidRequest."""
-    refuse_schedules_job(rule.job_id)
     context.dependencies.expressions.check(rule.when)
     found = await context.store.catalog.find(
         context.tenant_id, wanted=EndpointFilter(rule.job_id), page=Page(MOST_SIBLINGS)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.domain.http_request import LONGEST_URL, MOST_HEADERS, MOST_KEYS, MOST_LISTED
 from cadenza.domain.planning.planner_settings import (
     DEFAULT_PAUSE_MINUTES,
     LEAST_RUNS,
@@ -20,11 +21,7 @@ from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.target import (
     CAPTURED_HEADERS,
     LONGEST_GRACE_MS,
-    LONGEST_URL,
     MOST_CAPTURED_BYTES,
-    MOST_HEADERS,
-    MOST_KEYS,
-    MOST_LISTED,
     MOST_REDIRECTS,
     CallableTarget,
     HeartbeatTarget,

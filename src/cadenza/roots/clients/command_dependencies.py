@@ -53,6 +53,7 @@ def command_dependencies(
         secrets=later("secrets"),
         steering=later("steering"),
         expressions=later("expressions"),
+        probe_conditions=later("probe_conditions"),
         take_trial=take_trial,
         system_clock=later("system_clock"),
         jitter_ms=settings.jitter_ms,

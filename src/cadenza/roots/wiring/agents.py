@@ -8,8 +8,10 @@ from cadenza.adapters.agents.by_model import RuntimeByModel
 from cadenza.adapters.agents.http_turns import HttpTurnSender
 from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.domain.agents.users import Runtime
+from cadenza.domain.agents.wake_value import Pricing
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.agents.own_agents import HttpAgents, PullAgents
+from cadenza.engine.agents.probing import Probing
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.operations.agents.agent_tools import AgentTools
@@ -44,10 +46,23 @@ def conversations(settings: Settings, dependencies: Dependencies, http: Dispatch
     )
 
 
-def prompt_dispatcher(agents: Conversations, dependencies: Dependencies) -> PromptDispatcher:
-    """The dispatcher of prompts."""
+def prompt_dispatcher(
+    agents: Conversations, dependencies: Dependencies, probes: Dispatcher, pricing: Pricing
+) -> PromptDispatcher:
+    """The dispatcher of prompts; `probes` runs what they look at."""
+    store = dependencies.store
+    probing = Probing(
+        dispatcher=probes,
+        notes=store.analyses,
+        conditions=dependencies.probe_conditions,
+        pricing=pricing,
+    )
     return PromptDispatcher(
-        conversations=agents, store=dependencies.store, clock=dependencies.clock, cron=dependencies.cron
+        conversations=agents,
+        probing=probing,
+        store=store,
+        clock=dependencies.clock,
+        cron=dependencies.cron,
     )
 
 

@@ -13,7 +13,7 @@ from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
-from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
 from cadenza.adapters.telemetry.channels import AddressSender, GuardedChannels
 from cadenza.domain.channel import Notice
 from cadenza.engine.steering import Steering
@@ -114,6 +114,7 @@ def dependencies(
         jitter_ms=jitter_ms,
         max_timeout_ms=max_timeout_ms,
         expressions=CelExpressions(),
+        probe_conditions=CelExpressions(PROBES),
         take_trial=TrialRateLimiter(store.rates, clock).take,
         system_clock=SystemClock(),
         simulations=Playback(),

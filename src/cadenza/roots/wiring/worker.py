@@ -11,8 +11,10 @@ from cadenza.adapters.clock import SystemClock, SystemStopwatch
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, HeartbeatDispatcher
 from cadenza.adapters.dispatch.callables import CallableDispatcher
+from cadenza.adapters.dispatch.mcp_tool import McpDispatcher
 from cadenza.adapters.null import NoTelemetry
-from cadenza.domain.scheduling.target import CALLABLE, HEARTBEAT, HTTP, PROMPT
+from cadenza.domain.agents.wake_value import Pricing
+from cadenza.domain.scheduling.target import CALLABLE, HEARTBEAT, HTTP, PROBE_CALLABLE, PROMPT
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.idle import IdleGate
 from cadenza.engine.retention import RetentionLoop
@@ -135,7 +137,9 @@ def _prompt_dispatcher(
         secrets=stored,
         max_timeout_ms=settings.max_timeout_ms,
     )
-    return prompt_dispatcher(conversations(settings, given, http), given)
+    probes = DispatcherByTarget(http=http, callables=context.callables, mcp=McpDispatcher(http))
+    agents = conversations(settings, given, http)
+    return prompt_dispatcher(agents, given, probes, Pricing(settings.wake_price))
 
 
 def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -> WorkerLoop:
@@ -181,7 +185,9 @@ def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -
 
 def _can_run(context: ProcessContext) -> list[str]:
     """What a worker claims: functions that are registered with it, and what its process runs beside them."""
-    return [*context.beside_functions(), *(f"{CALLABLE}{name}" for name in context.callables.names)]
+    others, names = context.beside_functions(), context.callables.names
+    probes = [f"{PROBE_CALLABLE}{name}" for name in names] if PROMPT in others else []
+    return [*others, *(f"{CALLABLE}{name}" for name in names), *probes]
 
 
 def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop:

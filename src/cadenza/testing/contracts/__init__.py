@@ -10,6 +10,7 @@ from cadenza.testing.contracts.access.tenants import TenantContract
 from cadenza.testing.contracts.agents.agent_turns import AgentTurnContract
 from cadenza.testing.contracts.agents.conversations import ConversationContract
 from cadenza.testing.contracts.agents.deliveries import DeliveryContract
+from cadenza.testing.contracts.agents.probes import ProbeContract
 from cadenza.testing.contracts.agents.runtime import AgentRuntimeContract
 from cadenza.testing.contracts.agents.schedule_firing import ScheduleFiringContract
 from cadenza.testing.contracts.agents.schedules import ScheduleContract
@@ -106,6 +107,7 @@ class StoreContract(
     ConversationContract,
     AgentTurnContract,
     DeliveryContract,
+    ProbeContract,
     UserChannelContract,
     ScheduleFiringContract,
     ScheduleContract,

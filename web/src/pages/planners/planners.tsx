@@ -5,6 +5,7 @@ import "./planners.css";
 import { Rules } from "./rules";
 import { Analyses } from "./analyses";
 import { Costs, Learning } from "./spending";
+import { Wakes } from "./wakes";
 
 export default function PlannersPage(): JSX.Element {
   return (
@@ -13,6 +14,7 @@ export default function PlannersPage(): JSX.Element {
         <Analyses />
         <div class="stack">
           <Learning />
+          <Wakes />
           <Costs />
         </div>
       </div>

@@ -48,6 +48,18 @@ export interface LearningResult {
   plain_looks: number;
 }
 
+export interface WakeTotals {
+  schedule_id: string;
+  name: string;
+  user_id: string;
+  woken: number;
+  paid: number;
+  tokens: number;
+  passed_over: number;
+  saved_tokens: number;
+  lost: number;
+}
+
 export interface Step {
   tool: "propose_interval" | "propose_next_time" | "pause_until" | "wake" | "clear";
   endpoint?: string | null;

@@ -10,9 +10,10 @@ from yarl import URL
 
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
 from cadenza.adapters.dispatch.http.secret_references import NO_SECRETS, RevealedSecrets
+from cadenza.domain.http_request import HEADER_VALUE
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Claim
-from cadenza.domain.scheduling.target import HEADER_VALUE, HttpTarget
+from cadenza.domain.scheduling.target import HttpTarget
 
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
 from cadenza.adapters.dispatch.http.secret_forms import secret_forms
 from cadenza.domain.errors import CadenzaError
+from cadenza.domain.http_request import REFERENCE
 from cadenza.domain.json_values import Json
-from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.ports.secrets import SecretResolver
 
 MASK = "[masked]"

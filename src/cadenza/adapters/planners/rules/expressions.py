@@ -1,8 +1,9 @@
-"""Conditions of rules in the Common Expression Language."""
+"""Conditions of rules and of probes in the Common Expression Language."""
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
@@ -15,8 +16,17 @@ from cadenza.adapters.planners.rules.expression_cost import (
     tokens_of,
 )
 from cadenza.adapters.planners.rules.field_names import unknown_field
+from cadenza.domain.agents.probe import VARIABLES as PROBE_VARIABLES
+from cadenza.domain.agents.probe import sample_probe
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.rules.context import VARIABLES, Variables, sample_variables, variable_fields
+from cadenza.domain.planning.rules.context import (
+    VARIABLES,
+    Fields,
+    Variables,
+    fields_of,
+    sample_variables,
+    variable_fields,
+)
 from cadenza.domain.planning.rules.incidents import Evaluation
 from cadenza.domain.planning.rules.rule import LONGEST_WHEN
 from cadenza.domain.validation import quoted
@@ -68,6 +78,28 @@ HELPERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpressionScope:
+    """What expressions of one kind can read, and the field in which they are written."""
+
+    field: str
+    names: tuple[str, ...]
+    fields: Mapping[str, Fields]
+    sample: Variables
+    """Values to try a new expression on."""
+
+    def named(self, problem: InvalidRequest) -> InvalidRequest:
+        """A refusal, which speaks of `when`, about the field of this kind."""
+        return InvalidRequest(f"{self.field}{problem.message.removeprefix('when')}", self.field)
+
+
+RULES = ExpressionScope("when", VARIABLES, FIELDS, SAMPLE_VARIABLES)
+SAMPLE_PROBE = sample_probe({"status": 200, "headers": {}})
+WHOLE_PROBE = sample_probe({"status": 200, "headers": {}, "body": None})
+PROBE_FIELDS = {name: fields_of(value) for name, value in WHOLE_PROBE.items()}
+PROBES = ExpressionScope("condition", PROBE_VARIABLES, PROBE_FIELDS, SAMPLE_PROBE)
+
+
 class CompiledExpression(NamedTuple):
     """An expression that can be evaluated."""
 
@@ -82,12 +114,21 @@ class CompiledExpression(NamedTuple):
 class CelExpressions:
     """Compiles each expression once, and evaluates it with only the variables that it names."""
 
+    def __init__(self, scope: ExpressionScope = RULES) -> None:
+        self._scope = scope
+
     def check(self, expression: str) -> None:
-        compiled = _compiled_expression(expression)
+        try:
+            self._check(expression)
+        except InvalidRequest as problem:
+            raise self._scope.named(problem) from None
+
+    def _check(self, expression: str) -> None:
+        compiled = _compiled_expression(expression, self._scope)
         if compiled.unknown_field is not None:
             raise InvalidRequest(compiled.unknown_field, "when")
         try:
-            _evaluate(compiled, SAMPLE_VARIABLES)
+            _evaluate(compiled, self._scope.sample)
         except (LookupError, ArithmeticError):
             return
         except TypeError:
@@ -98,11 +139,11 @@ class CelExpressions:
 
     def evaluate(self, expression: str, variables: Variables) -> Evaluation:
         try:
-            compiled = _compiled_expression(expression)
+            compiled = _compiled_expression(expression, self._scope)
             if not compiled.cost.is_affordable(size_of({name: variables[name] for name in compiled.names})):
                 return Evaluation(None, "It would take too long on answers as large as these.")
         except InvalidRequest as problem:
-            return Evaluation(None, problem.message)
+            return Evaluation(None, self._scope.named(problem).message)
         try:
             return Evaluation(_evaluate(compiled, variables))
         except Exception as problem:  # noqa: BLE001 - The library has errors of any kind.
@@ -110,7 +151,7 @@ class CelExpressions:
 
 
 @lru_cache(maxsize=4_096)
-def _compiled_expression(expression: str) -> CompiledExpression:
+def _compiled_expression(expression: str, scope: ExpressionScope) -> CompiledExpression:
     """Compile; InvalidRequest if the syntax, a name or the cost is not acceptable."""
     if len(expression) > LONGEST_WHEN:
         raise InvalidRequest(f"when may have {LONGEST_WHEN} characters.", "when")
@@ -119,8 +160,8 @@ def _compiled_expression(expression: str) -> CompiledExpression:
     cost = cost_of(tokens)
     used = program.references()
     _refuse_unknown_functions({name for name in used["functions"] if WORD.fullmatch(name)})
-    names = tuple(name for name in VARIABLES if name in used["variables"])
-    wrong = unknown_field(tokens, FIELDS)
+    names = tuple(name for name in scope.names if name in used["variables"])
+    wrong = unknown_field(tokens, scope.fields)
     return CompiledExpression(_compile(AS_BOOLEAN.format(expression)), names, cost, wrong)
 
 

@@ -15,9 +15,9 @@ from cadenza.domain.access.audit import AuditRecord
 from cadenza.domain.access.run_limit import RunLimit, StartedRuns, limit_keys
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
 from cadenza.domain.agents.agent_turn import AgentTurn
+from cadenza.domain.agents.channels.user_channels import UserChannels
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery
-from cadenza.domain.agents.user_channels import UserChannels
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import DailyGap, DailyUser, Verdict

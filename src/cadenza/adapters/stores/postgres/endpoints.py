@@ -9,7 +9,7 @@ from cadenza.adapters.stores.postgres.claim import ClaimRequest, PostgresClaimer
 from cadenza.adapters.stores.postgres.listen_notify import WakeupsByNotification
 from cadenza.adapters.stores.postgres.partitions import delete_runs, drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.settle import finalize, with_turns_and_alerts
+from cadenza.adapters.stores.postgres.settle import finalize, with_effects
 from cadenza.adapters.stores.postgres.start import start
 from cadenza.adapters.stores.postgres.sweep import sweep
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
@@ -68,7 +68,7 @@ class PostgresEndpoints(SqlEndpoints):
 
     async def sweep(self, *, now: Now, limit: int, rules: SweepRules) -> list[SettledRun]:
         work = partial(sweep, now=now, limit=limit, rules=rules, tables=self._endpoint_tables, ids=self._ids)
-        return await self._pool.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
+        return await self._pool.write(with_effects(work, lambda abandoned: abandoned))
 
     async def next_due(
         self, can_run: Collection[str] | None = None, *, without: Collection[str] = ()

@@ -19,7 +19,7 @@ from cadenza.adapters.stores.postgres.cycle_statements import (
 )
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool, Work
 from cadenza.adapters.stores.sql.access.tenants import count_runs
-from cadenza.adapters.stores.sql.agents.turns import write_turns_and_alerts
+from cadenza.adapters.stores.sql.agents.turns import write_effects
 from cadenza.adapters.stores.sql.given_rows import columns_of
 from cadenza.adapters.stores.sql.rows import (
     VERSION,
@@ -118,12 +118,12 @@ class SettledVersion(NamedTuple):
     version: int
 
 
-def with_turns_and_alerts(work: Work[Answer], closed: Closed[Answer]) -> Work[Answer]:
-    """Work that closes runs, and then writes the turns and the alerts of these."""
+def with_effects(work: Work[Answer], closed: Closed[Answer]) -> Work[Answer]:
+    """Work that closes runs, and then writes what these leave: turns, alerts, answers of probes."""
 
     async def all_of_it(connection: Connection) -> Answer:
         answer = await work(connection)
-        await write_turns_and_alerts(connection, closed(answer))
+        await write_effects(connection, closed(answer))
         return answer
 
     return all_of_it
@@ -139,10 +139,10 @@ async def finalize(pool: PostgresPool, batch: CompletedBatch) -> list[SettledRun
     ]
     settled: list[SettledRun | None] = [one.settled for one in held]
     as_claimed = partial(_settle_as_claimed, held=held, batch=batch, at_places=pool.profile.row_places)
-    if await pool.try_write(with_turns_and_alerts(as_claimed, lambda done: settled if done else [])):
+    if await pool.try_write(with_effects(as_claimed, lambda done: settled if done else [])):
         return settled
     return await pool.write(
-        with_turns_and_alerts(partial(_settle_all, batch=batch, held=held), lambda answers: answers)
+        with_effects(partial(_settle_all, batch=batch, held=held), lambda answers: answers)
     )
 
 

@@ -19,7 +19,7 @@ from cadenza.adapters.stores.sqlite.settle import (
     ChangedSinceClaim,
     settle_fresh,
     settled_as_claimed,
-    with_turns_and_alerts,
+    with_effects,
     write_as_claimed,
 )
 from cadenza.adapters.stores.sqlite.snapshot import Rows
@@ -106,12 +106,12 @@ class SqliteEndpoints(SqlEndpoints):
         settled: list[SettledRun | None] = [one.settled for one in held]
         with suppress(ChangedSinceClaim):
             as_claimed = partial(write_as_claimed, held=held, ids=self._ids)
-            await self._file.write(with_turns_and_alerts(as_claimed, lambda _: settled))
+            await self._file.write(with_effects(as_claimed, lambda _: settled))
             self._settled_endpoints.add(held)
             self._user_wakeups.notify(users_with_turns(settled))
             return settled
         fresh = partial(settle_fresh, batch=batch, held=held)
-        answers = await self._file.write(with_turns_and_alerts(fresh, lambda answers: answers))
+        answers = await self._file.write(with_effects(fresh, lambda answers: answers))
         self._user_wakeups.notify(users_with_turns(answers))
         self._settled_endpoints.add(
             [one for one, answer in zip(held, answers, strict=True) if answer is one.settled]
@@ -120,7 +120,7 @@ class SqliteEndpoints(SqlEndpoints):
 
     async def sweep(self, *, now: Now, limit: int, rules: SweepRules) -> list[SettledRun]:
         work = partial(sweep, now=now, limit=limit, rules=rules, ids=self._ids)
-        abandoned = await self._file.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
+        abandoned = await self._file.write(with_effects(work, lambda abandoned: abandoned))
         if abandoned:
             self._wakeups.notify(one.run.tenant_id for one in abandoned)
             self._user_wakeups.notify(users_with_turns(abandoned))

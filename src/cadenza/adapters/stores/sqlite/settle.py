@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from cadenza.adapters.stores.common import Closed, alerts_of, turns_of
-from cadenza.adapters.stores.sql.agents.turns import write_turns_and_alerts
+from cadenza.adapters.stores.common import Closed, has_effects
+from cadenza.adapters.stores.sql.agents.turns import write_effects
 from cadenza.adapters.stores.sql.rows import (
     from_micros,
     holds_lease,
@@ -212,16 +212,16 @@ def _add_runs(connection: sqlite3.Connection, runs: Sequence[Run]) -> None:
     connection.executemany(sql.ADD_RUN, [in_micros(write_run(run)) for run in runs])
 
 
-def with_turns_and_alerts(
+def with_effects(
     work: Callable[[sqlite3.Connection], Answer], closed: Closed[Answer]
 ) -> Callable[[sqlite3.Connection], Answer]:
-    """Work that closes runs, and then writes the turns and the alerts of these."""
+    """Work that closes runs, and then writes what these leave: turns, alerts, answers of probes."""
 
     def all_of_it(connection: sqlite3.Connection) -> Answer:
         answer = work(connection)
         settled = list(closed(answer))
-        if turns_of(settled) or alerts_of(settled):
-            run_to_end(write_turns_and_alerts(SqliteConnection(connection), settled).__await__())
+        if has_effects(settled):
+            run_to_end(write_effects(SqliteConnection(connection), settled).__await__())
         return answer
 
     return all_of_it

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import ToolRequest
 from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.planning.rules.incidents import Evaluation, IncidentState, RuleDecision, decide
@@ -77,11 +78,16 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def _response(endpoint: Endpoint, run: Run) -> dict[str, Any]:
-    """An HTTP response by its parts; what a function returned is the body."""
+    """What a run has shown: its response by its parts, whether it succeeded, and how long it took."""
     values: dict[str, Any] = {"ok": run.status is RunStatus.SUCCESS, "latency_ms": run.duration_ms}
-    if not isinstance(endpoint.target, HttpTarget):
-        return values | ({} if run.response is None else {"body": run.response})
-    parts = run.response if isinstance(run.response, dict) else {}
+    return values | response_parts(endpoint.target, run.response)
+
+
+def response_parts(target: object, response: Json) -> dict[str, Any]:
+    """An HTTP response by its parts; what a function or a tool returned is the body."""
+    if not isinstance(target, HttpTarget):
+        return {} if response is None else {"body": response}
+    parts, values = response if isinstance(response, dict) else {}, dict[str, Any]()
     for name, part in (("status", "status"), ("headers", "headers"), ("body", "text"), ("body", "body")):
         if part in parts:
             values[name] = parts[part]
@@ -128,16 +134,16 @@ def sample_variables(response: Mapping[str, Any]) -> dict[str, Any]:
 def variable_fields() -> dict[str, Fields]:
     """The fields of every variable, found in a sample of them."""
     sample = sample_variables({"status": 200, "headers": {}, "body": None})
-    return {name: _fields(value) for name, value in sample.items()}
+    return {name: fields_of(value) for name, value in sample.items()}
 
 
-def _fields(value: Any) -> Fields:
+def fields_of(value: Any) -> Fields:
     """The fields of a value; an empty mapping, such as labels and headers, has a plain value for any name."""
     match value:
         case {}:
-            return {name: _fields(inner) for name, inner in value.items()} or {ANY_NAME: {}}
+            return {name: fields_of(inner) for name, inner in value.items()} or {ANY_NAME: {}}
         case [first, *_]:
-            return ListOf(_fields(first))
+            return ListOf(fields_of(first))
         case None:
             return None
         case _:

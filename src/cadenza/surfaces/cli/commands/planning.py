@@ -200,6 +200,10 @@ class Analyses(Commands):
         "list_learning", about="Show learning planner savings, also of its dry runs (shadow mode)."
     )
 
+    wakes = DerivedCommand(
+        "list_wakes", about="Show what waking agents cost and brought, by schedule with a probe."
+    )
+
     @example("traffic --days 7")
     def cost(self, endpoint: AnEndpoint, /, *, days: Days = 7, connection: CliOptions = AS_CONFIGURED) -> int:
         """Show planner evaluations and tokens of an endpoint, by date (UTC)."""

@@ -138,6 +138,16 @@ LEARNED = (
     Column("with learning", lambda one: span(one["delay_ms"]), right=True),
     Column("share of runs", lambda one: f"{one['looks']:.0%}", right=True),
 )
+WAKES = (
+    Column("schedule", lambda one: one["schedule_id"], whole=True),
+    Column("name", lambda one: one["name"]),
+    Column("woken", lambda one: one["woken"], right=True),
+    Column("paid", lambda one: one["paid"], right=True),
+    Column("tokens", lambda one: f"{one['tokens']:,}", right=True),
+    Column("not worth it", lambda one: one["passed_over"], right=True),
+    Column("tokens saved", lambda one: f"{one['saved_tokens']:,}", right=True),
+    Column("answers lost", lambda one: one["lost"], right=True),
+)
 KEYS = (
     Column("id", lambda key: key["id"]),
     Column("name", lambda key: key["name"]),

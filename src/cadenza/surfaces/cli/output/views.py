@@ -97,6 +97,7 @@ VIEWS: dict[str, View | str] = {
     "get_planner_cost": _part("days", listing(columns.COSTS, NO_COSTS)),
     "get_spending": _part("endpoints", listing(columns.SPENDING, NO_COSTS)),
     "list_learning": listing(columns.LEARNED, "No results yet."),
+    "list_wakes": listing(columns.WAKES, "No agent was woken by a probe yet."),
     "list_schedules": listing(columns.SCHEDULES, "No schedules yet."),
     "create_schedule": cards.new_schedule,
     "update_schedule": _one(columns.SCHEDULES),

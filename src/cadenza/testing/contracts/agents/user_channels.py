@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.agents.channel_choice import ChannelDecision, ChannelSituation, choose_channel
+from cadenza.domain.agents.channels.channel_choice import ChannelDecision, ChannelSituation, choose_channel
+from cadenza.domain.agents.channels.quiet_hours import QuietHours
+from cadenza.domain.agents.channels.user_channels import ChannelHealth, UserChannel, UserChannels, with_health
 from cadenza.domain.agents.conversation import ConversationKey
-from cadenza.domain.agents.quiet_hours import QuietHours
-from cadenza.domain.agents.user_channels import ChannelHealth, UserChannel, UserChannels, with_health
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.errors import NotFound

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.memory.tables import MemoryTables, StoredChannels
+from cadenza.domain.agents.channels.user_channels import NO_CHANNELS, UserChannels
 from cadenza.domain.agents.delivery import Delivery, Subtitle
-from cadenza.domain.agents.user_channels import NO_CHANNELS, UserChannels
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.alerting import ChannelRule, ChannelsChange, ChannelSend, DueUser, TakenSends
 

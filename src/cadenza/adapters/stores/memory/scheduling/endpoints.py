@@ -1,5 +1,6 @@
 """Endpoints, their claims and their runs."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
@@ -8,6 +9,7 @@ from cadenza.adapters.stores.common import (
     alerts_of,
     already_exists,
     is_ahead,
+    notes_of_probes,
     turns_of,
 )
 from cadenza.adapters.stores.memory.access.keys_tenants import charge_runs
@@ -18,6 +20,7 @@ from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.adapters.stores.wakeup import EventWakeup
 from cadenza.domain.access.places import NO_BOUNDS, ClaimShares
 from cadenza.domain.access.tenant import too_many
+from cadenza.domain.agents.probe import NOTES_OWNER
 from cadenza.domain.scheduling.due import Cancel, Recheck, claim
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Lease, evolve
 from cadenza.domain.scheduling.run import UNKNOWN_DEATH, Claim, Completion, open_run
@@ -201,7 +204,7 @@ class MemoryEndpoints:
         return lease is not None and (lease.token, lease.run_id) == (held.token, held.run_id)
 
     def _write_effects(self, settled: Sequence[SettledRun | None]) -> None:
-        """Charge the runs to their tenants, and write the turns and alerts that they left."""
+        """Charge the runs to their tenants, and write what they left: turns, alerts, answers of probes."""
         charge_runs(self._tables, (one for one in settled if one is not None))
         for turn in turns_of(settled):
             write_turn(self._tables, turn)
@@ -210,6 +213,8 @@ class MemoryEndpoints:
         for one in settled:
             if one is not None and one.paced:
                 self._tables.hints[one.endpoint.key].extend(one.paced)
+        for key, note, taken_at in notes_of_probes(settled):
+            self._tables.notes[NOTES_OWNER, key] = (json.dumps(note), taken_at)
 
     def _close(self, settled: SettledRun) -> None:
         self._tables.put_endpoint(settled.endpoint, settled.skipped)

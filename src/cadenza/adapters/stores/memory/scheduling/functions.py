@@ -5,10 +5,11 @@ from datetime import datetime
 from itertools import islice
 
 from cadenza.adapters.stores.memory.tables import MemoryTables
+from cadenza.domain.scheduling.abandon import function_of
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
-from cadenza.domain.scheduling.target import CallableTarget
+from cadenza.domain.scheduling.target import requirement
 
 
 class MemoryFunctions:
@@ -46,4 +47,4 @@ class MemoryFunctions:
 
 
 def _function(endpoint: Endpoint) -> str | None:
-    return endpoint.target.function if isinstance(endpoint.target, CallableTarget) else None
+    return function_of(requirement(endpoint.target))

@@ -9,15 +9,17 @@ from datetime import UTC
 from operator import itemgetter
 from typing import Any
 
-from cadenza.adapters.stores.common import alerts_of, turns_of
+from cadenza.adapters.stores.common import alerts_of, notes_of_probes, turns_of
 from cadenza.adapters.stores.sql.agents.deliveries import ADD, OF_FIRING, read_delivery, write_delivery
 from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER
 from cadenza.adapters.stores.sql.database import NOTIFY, Connection
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import RAISE, alert_row
+from cadenza.adapters.stores.sql.planning.analyses import SAVE_NOTES
 from cadenza.adapters.stores.sql.rows import Read, document, storable
 from cadenza.adapters.stores.sql.scheduling.endpoints import ADD_HINT
 from cadenza.domain.agents.conversation import Message, Turn, deliveries_of
 from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.probe import NOTES_OWNER
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.settle import SettledRun
 
@@ -70,8 +72,8 @@ def notified_user(notification: str) -> UserKey | None:
     return UserKey(*notification.removeprefix(DELIVERY).split("\n", 1))
 
 
-async def write_turns_and_alerts(connection: Connection, settled: Iterable[SettledRun | None]) -> None:
-    """Write the turns and the alerts of closed runs, and how turns paced; nearly always there is none."""
+async def write_effects(connection: Connection, settled: Iterable[SettledRun | None]) -> None:
+    """Write what closed runs leave: turns, how they paced, alerts, answers of probes; mostly none."""
     settled = list(settled)
     for turn in sorted(turns_of(settled), key=lambda turn: turn.conversation):
         await write_turn(connection, turn)
@@ -81,6 +83,9 @@ async def write_turns_and_alerts(connection: Connection, settled: Iterable[Settl
     alerts = [alert_row(alert) for alert in alerts_of(settled)]
     if alerts:
         await connection.executemany(RAISE, sorted(alerts, key=itemgetter(0)))
+    for key, note, taken_at in notes_of_probes(settled):
+        row = [key.tenant_id], [key.id], [document(note)]
+        await connection.execute(SAVE_NOTES, NOTES_OWNER, taken_at, *row)
 
 
 async def commit_turn(connection: Connection, turn: Turn, read: Read) -> list[Delivery] | None:

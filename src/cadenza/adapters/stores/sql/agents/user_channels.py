@@ -14,10 +14,10 @@ from cadenza.adapters.stores.sql.agents.deliveries import DELIVERY, read_deliver
 from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Row, document
-from cadenza.domain.agents.channel_choice import ChannelDecision
+from cadenza.domain.agents.channels.channel_choice import ChannelDecision
+from cadenza.domain.agents.channels.quiet_hours import QuietHours
+from cadenza.domain.agents.channels.user_channels import NO_CHANNELS, ChannelHealth, UserChannel, UserChannels
 from cadenza.domain.agents.delivery import Delivery
-from cadenza.domain.agents.quiet_hours import QuietHours
-from cadenza.domain.agents.user_channels import NO_CHANNELS, ChannelHealth, UserChannel, UserChannels
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.json_values import Json

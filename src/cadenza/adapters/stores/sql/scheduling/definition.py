@@ -15,7 +15,15 @@ from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard, Policy
-from cadenza.domain.scheduling.target import CallableTarget, HeartbeatTarget, HttpTarget, PromptTarget
+from cadenza.domain.scheduling.target import (
+    CallableTarget,
+    HeartbeatTarget,
+    HttpTarget,
+    McpTarget,
+    Probe,
+    ProbeTarget,
+    PromptTarget,
+)
 
 JOB = (
     "tenant_id",
@@ -36,6 +44,7 @@ KINDS: dict[str, type] = {
     "http": HttpTarget,
     "callable": CallableTarget,
     "prompt": PromptTarget,
+    "mcp": McpTarget,
     "heartbeat": HeartbeatTarget,
 }
 KIND_OF = {kind: name for name, kind in KINDS.items()}
@@ -139,10 +148,13 @@ _remembered = lru_cache(maxsize=REMEMBERED)(_read)
 
 
 def _tagged(value: Any) -> dict[str, Any]:
-    return {
-        "kind": KIND_OF[type(value)],
-        **{field.name: getattr(value, field.name) for field in fields(value)},
-    }
+    kind = {"kind": KIND_OF[type(value)]} if type(value) in KIND_OF else {}
+    return kind | {field.name: _written(getattr(value, field.name)) for field in fields(value)}
+
+
+def _written(part: Any) -> Any:
+    """A part of a value, with the kinds of those inside it."""
+    return _tagged(part) if isinstance(part, Probe | ProbeTarget) else part
 
 
 def _untagged(document: dict[str, Any]) -> Any:
@@ -187,7 +199,12 @@ def _restored(kind: Any, value: Any) -> Any:
         return datetime.fromisoformat(value)
     if get_origin(kind) is tuple and isinstance(value, list):
         return tuple(_restored(get_args(kind)[0], part) for part in value)
-    if get_origin(kind) in (UnionType, Union):
-        possible = [one for one in get_args(kind) if one is not NoneType]
-        return _restored(possible[0], value) if len(possible) == 1 else value
-    return value
+    return _restored_of_several(kind, value) if get_origin(kind) in (UnionType, Union) else value
+
+
+def _restored_of_several(kind: Any, value: Any) -> Any:
+    """A value of one of several types: the only one, or the class that it is tagged with."""
+    possible = [one for one in get_args(kind) if one is not NoneType]
+    if len(possible) == 1:
+        return _restored(possible[0], value)
+    return _untagged(value) if all(map(is_dataclass, possible)) else value

@@ -11,7 +11,7 @@ from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.domain.scheduling.abandon import all_requirements, function_of
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
-from cadenza.domain.scheduling.target import CALLABLE
+from cadenza.domain.scheduling.target import CALLABLE, PROBE_CALLABLE
 
 REQUIREMENTS_PRESENT = """WITH RECURSIVE present (requirement) AS (
     SELECT '' COLLATE "C" UNION ALL
@@ -105,7 +105,7 @@ class SqlFunctions:
         *values: int,
         change: EndpointChange,
     ) -> list[ChangedEndpoint]:
-        required = [f"{CALLABLE}{name}" for name in names]
+        required = [f"{kind}{name}" for name in names for kind in (CALLABLE, PROBE_CALLABLE)]
         rows = await connection.fetch(statement, all_requirements(required), *values)
         before = [read_endpoint(row, self._database.read_moment) for row in rows]
         changed = [(endpoint, change(endpoint)) for endpoint in before]

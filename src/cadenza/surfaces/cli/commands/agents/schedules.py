@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cadenza.surfaces.cli.argument_parsing import seconds
+from cadenza.surfaces.cli.argument_parsing import json_text, seconds
 from cadenza.surfaces.cli.commands.agents.schedule_options import (
     At,
     CronLine,
@@ -36,6 +36,7 @@ Label = Annotated[str, Parameter(allow_leading_hyphen=True, help="A short label.
 PromptOption = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the agent gets when it fires.")]
 Done = Annotated[bool, Parameter(help="Those that are done or switched off, too."), Fills("enabled_only")]
 MaySchedule = Annotated[bool, Parameter(help="Whether it may make schedules when it fires.")]
+ProbeOption = Annotated[str | None, Parameter(help="What is looked at first: JSON, or a file behind @.")]
 
 
 class Schedules(Commands):
@@ -77,6 +78,7 @@ class Schedules(Commands):
         max_: Most = None,
         may_schedule: MaySchedule = False,
         may_pace: MayPace = None,
+        probe: ProbeOption = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Send a prompt to an agent at a set time, once or repeatedly; the user gets its answer."""
@@ -88,6 +90,7 @@ class Schedules(Commands):
             prompt=prompt,
             may_schedule=may_schedule,
             may_pace=may_pace,
+            probe=None if probe is None else json_text("--probe", probe),
             **timing(at, in_, cron, timezone, every=every, least=min_, most=max_),
         )
         return self.ask(connection, "create_schedule", given)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from cadenza.domain.agents.channels.quiet_hours import quiet_until, zone_of
+from cadenza.domain.agents.channels.user_channels import ChannelHealth, UserChannel, UserChannels
 from cadenza.domain.agents.delivery import Delivery
-from cadenza.domain.agents.quiet_hours import quiet_until, zone_of
-from cadenza.domain.agents.user_channels import ChannelHealth, UserChannel, UserChannels
 
 SOCKET_FIRST = timedelta(seconds=30)
 """How long a message is left to the user's sockets, unless set otherwise."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from cadenza.domain.agents.channels.quiet_hours import QuietHours
 from cadenza.domain.agents.delivery import Delivery, Subtitle
-from cadenza.domain.agents.quiet_hours import QuietHours
 from cadenza.domain.channel import Channel, Mark, slack_text
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import check_id, iso
