@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,14 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sql.access.secrets import SqlSealed
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.access.audit import AuditFilter
+from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.monitoring.condition import endpoint_condition
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.agents.turn_lock import TurnLock, TurnSettings
 from cadenza.operations.agents.agent_tools import AgentTools
 from cadenza.operations.table import OPERATIONS
+from cadenza.testing.contracts.agents.agent_turns import an_agent_turn
 from cadenza.testing.contracts.harness import Bench
 from cadenza.testing.contracts.monitoring.conditions import apply, failed
 
@@ -58,7 +61,9 @@ SETUP: tuple[tuple[str, Any], ...] = (
     ("POST /v1/jobs/job/endpoints", AN_ENDPOINT | {"id": "backup", "target": {"kind": "heartbeat"}}),
     ("PUT /v1/users/ada", {"timezone": "Europe/Berlin"}),
     ("PUT /v1/agents/helper", {"name": "Helper"}),
+    ("PUT /v1/agents/puller", {"name": "Puller", "runtime": "pull"}),
 )
+OF_TURNS = "POST /v1/agent-turns/"
 REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("create_job", "POST /v1/jobs", {"name": "another"}),
     ("update_job", "PATCH /v1/jobs/job", {"description": "changed"}),
@@ -108,6 +113,9 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("put_user_channels", "PUT /v1/users/ada/channels", CHANNELS),
     ("create_user_token", "POST /v1/users/ada/token", {}),
     ("put_agent", "PUT /v1/agents/helper", {"name": "Changed"}),
+    ("renew_agent_turn", f"{OF_TURNS}{{answered}}/renew", {"lease_seconds": 60}),
+    ("answer_agent_turn", f"{OF_TURNS}{{answered}}/answer", {"messages": ["Done."]}),
+    ("give_back_agent_turn", f"{OF_TURNS}{{returned}}/give-back", {}),
     ("put_daily_user", "PUT /v1/daily/users/ada", {"due_time": "07:00"}),
     ("put_daily_users", "POST /v1/daily/users", {"users": [DAILY | {"user_id": "bob"}, DAILY]}),
     ("delete_daily_user", "DELETE /v1/daily/users/ada", None),
@@ -137,6 +145,7 @@ class InterruptedApi:
         self._counter = counter
         self._step = 1 if url.startswith(SQLITE) else 3
         self._places: dict[str, str] = {}
+        self._tokens: dict[str, str] = {}
         self._keys = (f"k{number}" for number in count())
         application = self.api.application
         given = application.dependencies
@@ -167,11 +176,24 @@ class InterruptedApi:
         self.api.clock.jump(60_000)
         self._places["run"] = (await bench.run_once(RunStatus.FAILURE)).id
         await apply(self.store, failed("traffic", tenant_id="north"))
+        for name in ("answered", "returned"):
+            await self._take_turn(name)
+
+    async def _take_turn(self, name: str) -> None:
+        now, conversation = self.api.clock.now(), ConversationKey("north", "ada", "puller")
+        turn = an_agent_turn(name, conversation, created_at=now, expires_at=now + timedelta(hours=1))
+        await self.store.agent_turns.offer_turn(turn)
+        taken = (await self.api.ask(f"{OF_TURNS}take", {"agent_id": "puller"})).json()["taken"]
+        self._places[name] = taken["id"]
+        self._tokens[taken["id"]] = taken["token"]
         self._places["condition"] = endpoint_condition("north", "traffic").id
 
     async def interrupt(self, name: str, request: str, body: Any) -> int:
         """Interrupt a request before each of its statements, then let it through; how many there were."""
         request = request.format(**self._places)
+        if request.startswith(OF_TURNS):
+            turn_id = request.removeprefix(OF_TURNS).partition("/")[0]
+            body = body | {"turn_token": self._tokens[turn_id]}
         for statement in range(0, MOST_STATEMENTS, self._step):
             before, key = await self.content(), next(self._keys)
             with self._counter.crashing_at(statement):
@@ -241,6 +263,7 @@ async def test_a_crash_at_any_statement_of_any_write_leaves_all_of_it_or_nothing
     for name, request, body in REQUESTS:
         statements[name] = await interrupted.interrupt(name, request, body)
     sent_meanwhile = {"test_endpoint", "test_target", "test_alert_route", "test_user_channel"}
+    sent_meanwhile |= {"take_agent_turn", "call_agent_turn_tool"}  # They wait for others, too.
     of_tenants = {one.name for one in OPERATIONS if one.writes and one.route and not one.operator}
     assert statements.keys() == of_tenants - sent_meanwhile
     assert min(statements.values()) >= 4, "each was interrupted before, in and after its writes"

@@ -25,6 +25,9 @@ OF_USERS = {
     "explain_schedule",
     "delete_schedule",
     "get_user",
+    "get_user_channels",
+    "put_user_channels",
+    "test_user_channel",
     "send_message",
 }
 """All that somebody may ask for who speaks for one user alone."""
@@ -89,6 +92,8 @@ async def test_for_a_users_token_there_is_nobody_else(other: str) -> None:
     theirs = await api.ask("POST /v1/schedules", {**a_schedule, "user_id": "of-north"})
     for request, body in (
         (f"GET /v1/users/{other}", None),
+        (f"GET /v1/users/{other}/channels", None),
+        (f"PUT /v1/users/{other}/channels", {"channels": []}),
         (f"GET /v1/schedules?user_id={other}", None),
         (f"DELETE /v1/schedules/{theirs.json()['id']}", None),
         ("POST /v1/schedules", {**a_schedule, "user_id": other}),

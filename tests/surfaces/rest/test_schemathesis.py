@@ -19,6 +19,7 @@ from tests.surfaces.operation_requests import IDS, SERVED
 from tests.surfaces.tenant_with_everything import create_everything
 
 from cadenza.domain.access.key import Scope
+from cadenza.operations.table import OPERATIONS
 
 SOAK = bool(os.environ.get("CADENZA_SOAK"))
 A_MINUTE = 60_000
@@ -51,6 +52,7 @@ SAID_IN_WORDS = {
     "pause_schedule": "moments that are ahead",
     "snooze_schedule": "exactly one of two fields, moments that are ahead",
     "put_user": "zones that exist",
+    "put_user_channels": "addresses that can be reached, quiet hours that begin and end at different times",
     "put_agent": "names of one line, models that are allowed, what belongs to the runtime",
     "take_agent_turn": "a pull agent",
     **dict.fromkeys(OF_TURNS, "the token of the turn, unless the caller has it"),
@@ -90,7 +92,7 @@ def config(mode: str) -> SchemathesisConfig:
     )
 
 
-LABELS = [f"{route.method} {route.path}" for _, route in SERVED]
+LABELS = [f"{one.route.method} {one.route.path}" for one in OPERATIONS if one.route is not None]
 
 
 class Document:

@@ -44,7 +44,8 @@ class AgentTurnStore(Protocol):
     def on_turn_change(self, turn_id: str, callback: Callback) -> Callback:
         """Call back whenever the turn is changed by any process that can notify this one.
 
-        The returned function unsubscribes. A notification may be lost, so callers also poll.
+        The returned function unsubscribes. A notification may be lost, so callers also poll; where an
+        engine passes none on, they may be called in vain.
         """
         ...
 

@@ -75,6 +75,9 @@ def leased(token: str, until: datetime = NEW_YEAR + SHORT) -> Any:
 class AgentTurnContract(AgentContract):
     """`offer_turn`, `agent_turn`, `amend_turn`, `take_turn`, `forget_turns` and the notifications."""
 
+    calls_in_vain = False
+    """Whether who waits for one turn may also be called for others."""
+
     async def test_a_turn_comes_back_as_it_was(self, store: Store, talk: ConversationFixture) -> None:
         await talk.add_users_and_agents()
         answered = replace(FULL_TURN, id="answered", state=TurnState.ANSWERED, payload=None, answer=ANSWER)
@@ -202,8 +205,9 @@ class AgentTurnContract(AgentContract):
             event.clear()
         await peers[0].agent_turns.amend_turn(turn.id, leased("token"))
         await asyncio.wait_for(mine.wait(), timeout=30)
-        assert not offers.is_set()
-        assert not others.is_set()
+        if not self.calls_in_vain:
+            assert not offers.is_set()
+            assert not others.is_set()
         for end in ends:
             end()
         mine.clear()

@@ -19,7 +19,8 @@ WHERE NOT p.delivered GROUP BY p.tenant_id, p.user_id
 class PollingListener(WakeupsByNotification):
     """Wakes the loops of this process for its own commits, and all of them now and then.
 
-    Users whose sockets wait are called when more is owed to them than before.
+    Users whose sockets wait are called when more is owed to them than before; whoever waits for a turn
+    of an agent is called now and then, and looks for itself.
     """
 
     def __init__(self, pool: PostgresPool, poll_s: float = POLL_S) -> None:
@@ -47,6 +48,7 @@ class PollingListener(WakeupsByNotification):
             await asyncio.sleep(self._poll_s)
             self.key_removals += 1
             self._wakeups.notify()
+            self._turn_wakeups.notify_all()
             if users := self._user_wakeups.users:
                 await self._call(users)
 
