@@ -48,6 +48,7 @@ def everything() -> CollectorRegistry:
     scheduler.emit("endpoint.suspected", {}, {"scheduler": "endpoints", "trial": "alone"})
     scheduler.emit("endpoint.paused", {}, {"scheduler": "endpoints", "endpoint_id": "culprit"})
     scheduler.emit("alert.stop", {"attempt": 1}, {"kind": "slo", "result": "sent"})
+    scheduler.emit("channel.stop", {"attempt": 1}, {"channel": "webhook", "result": "sent"})
     planner.emit("planner.sitting.stop", sitting, {"planner": "rules", "trigger": "run", "result": "done"})
     planner.emit("planner.feed.stop", {"runs": 1, "lag_ms": 3, "waiting": 1, "passed_over": 0}, {})
     return metrics.registry

@@ -8,6 +8,7 @@ from cadenza.operations.operation import AnyOperation, Route
 from cadenza.operations.table import OPERATIONS
 
 IDS = {
+    "tenant_id": "north",
     "job_id": "job",
     "endpoint_id": "traffic",
     "run_id": "run",
