@@ -65,6 +65,7 @@ async def serve(settings: Settings) -> None:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(listening_socket(settings.host, settings.port))
+        settings = with_port(settings, listening)
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
         application = await stack.enter_async_context(
             open_application(settings, store=store, clock=clock, log=log, callables=CallableDispatcher())
@@ -215,6 +216,11 @@ def listening_socket(host: str, port: int) -> Iterator[socket.socket]:
         raise Unavailable(message) from None
     with listening:
         yield listening
+
+
+def with_port(settings: Settings, listening: socket.socket) -> Settings:
+    """The settings with the port that is really listened on: HTTP agents call back there, and 0 is any."""
+    return settings.model_copy(update={"port": listening.getsockname()[1]})
 
 
 def address_of(listening: socket.socket) -> str:

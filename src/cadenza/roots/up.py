@@ -21,7 +21,7 @@ from cadenza.operations.context import RequestContext
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import JOB, Logger
-from cadenza.roots.api import ApiServer, RestartableApi, address_of, http_api, listening_socket
+from cadenza.roots.api import ApiServer, RestartableApi, address_of, http_api, listening_socket, with_port
 from cadenza.roots.clients.server_record import ServerRecord, published
 from cadenza.roots.demo import FlashSale, demo_settings
 from cadenza.roots.planner import PlannerContext, PlannerService
@@ -74,6 +74,7 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
     log = open_log(settings)
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(listening_socket(settings.host, settings.port))
+        settings = with_port(settings, listening)
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
         monitoring, context = await _open_context(settings, store, log, speed)
         events, metrics, clock = monitoring.events, Metrics(monitoring.registry), context.clock
