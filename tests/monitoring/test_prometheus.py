@@ -32,12 +32,12 @@ def everything() -> CollectorRegistry:
         "due_bucket": 540,
         "today": "2025-01-01",
     }
-    sitting = {"duration_ms": 5, "tokens": 7, "calls": 1}
     scheduler.emit("sched.tick.stop", {"duration_ms": 250}, {**daily, **ticked})
     scheduler.emit("sched.tick.stop", {"duration_ms": 2}, {"scheduler": "endpoints", "claimed": 5})
     scheduler.emit("sched.queue.depth", {"depth": 12}, daily)
-    bounds = {"max_concurrency": 8, "full_tenants": 1}
-    scheduler.emit("sched.executor.in_flight", {"in_flight": 3}, {**daily, **bounds})
+    scheduler.emit(
+        "sched.executor.in_flight", {"in_flight": 3}, daily | {"max_concurrency": 8, "full_tenants": 1}
+    )
     scheduler.emit("sched.job.stop", {"duration_ms": 1_200, "late_ms": 40}, {**daily, "result": "ok"})
     failed = {**daily, "result": "error", "error_class": "req"}
     scheduler.emit("sched.job.stop", {"duration_ms": 10}, failed)
@@ -49,7 +49,8 @@ def everything() -> CollectorRegistry:
     scheduler.emit("endpoint.paused", {}, {"scheduler": "endpoints", "endpoint_id": "culprit"})
     scheduler.emit("alert.stop", {"attempt": 1}, {"kind": "slo", "result": "sent"})
     scheduler.emit("channel.stop", {"attempt": 1}, {"channel": "webhook", "result": "sent"})
-    planner.emit("planner.sitting.stop", sitting, {"planner": "rules", "trigger": "run", "result": "done"})
+    about = {"planner": "rules", "trigger": "run", "result": "done"}
+    planner.emit("planner.sitting.stop", {"duration_ms": 5, "tokens": 7, "calls": 1}, about)
     planner.emit("planner.feed.stop", {"runs": 1, "lag_ms": 3, "waiting": 1, "passed_over": 0}, {})
     return metrics.registry
 
