@@ -89,18 +89,18 @@ def updated(
     3. A schedule that was done, and gets a new time, is active again.
     """
     target, fires_once = prompt_of(endpoint), isinstance(baseline, Once)
-    kept = replace(
+    new_target = replace(
         target,
         prompt=target.prompt if update.prompt is None else checked_prompt(update.prompt),
         agent_id=update.agent_id or target.agent_id,
         may_schedule=target.may_schedule if update.may_schedule is None else update.may_schedule,
         may_pace=_may_pace(target.may_pace and not fires_once, update.may_pace, baseline),
     )
-    check_may_schedule(kept.probe, may_schedule=kept.may_schedule)
+    check_may_schedule(new_target.probe, may_schedule=new_target.may_schedule)
     wanted = evolve(
         endpoint,
         name=endpoint.name if update.name is None else one_line("name", update.name),
-        target=kept,
+        target=new_target,
         baseline=baseline,
         guard=_changed_guard(endpoint.guard, update, baseline),
     )
@@ -125,10 +125,10 @@ def _changed_guard(before: Guard, update: ScheduleUpdate, baseline: Baseline) ->
     bounds = {}
     for name, bound_ms in (("min", before.min_interval_ms), ("max", before.max_interval_ms)):
         field = f"{name}_interval_seconds"
-        given = getattr(update, field)
-        if given is None and field not in update.unbounded and bound_ms is not None:
-            given = bound_ms // 1_000
-        bounds[field] = given
+        seconds = getattr(update, field)
+        if seconds is None and field not in update.unbounded and bound_ms is not None:
+            seconds = bound_ms // 1_000
+        bounds[field] = seconds
     return guard_of(replace(update, **bounds), baseline)
 
 

@@ -79,8 +79,8 @@ class Probing:
         if outcome.status is not RunStatus.SUCCESS:
             return _failed(outcome)
         answer = outcome.response
-        kept = (await self._notes.notes(NOTES_OWNER, [claim.key])).get(claim.key)
-        memory = memory_in(kept, probe)
+        stored = (await self._notes.notes(NOTES_OWNER, [claim.key])).get(claim.key)
+        memory = memory_in(stored, probe)
         found = novelty(probe, answer, memory.before, holds=self._conditions.evaluate)
         if found.problem is not None:
             failure = outcome._replace(status=RunStatus.FAILURE, error=found.problem)
