@@ -11,6 +11,7 @@ from cadenza.domain.json_values import Json, check_metadata
 from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
+from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules
 from cadenza.domain.scheduling.hint import (
     INTERVAL,
     JOB_PAUSE,
@@ -47,6 +48,7 @@ PARTS: tuple[tuple[str, Any], ...] = (
     ("target", Target),
     ("guard", Guard),
     ("policy", Policy),
+    ("calendar_rules", CalendarRules),
     ("planning", Planning),
     ("interval_hint", IntervalHint | None),
     ("one_shot_hint", OneShotHint | None),
@@ -106,6 +108,8 @@ class Endpoint:
     """Endpoints with the same key share the limit of this key, if there is one."""
     priority: int = 0
     """Among endpoints of its tenant that are due and wait, the higher goes first."""
+    calendar_rules: CalendarRules = NO_RULES
+    """The calendars that it keeps to; those of its job are kept beside its own by whoever writes it."""
 
     hint_mode: HintMode = HintMode.OVERRIDE
     interval_hint: IntervalHint | None = None

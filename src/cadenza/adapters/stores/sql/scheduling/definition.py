@@ -9,9 +9,11 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 import orjson
 
+from cadenza.adapters.stores.sql.scheduling.packed_calendar import read_calendar_rules, write_calendar_rules
 from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard, Policy
@@ -118,6 +120,8 @@ def write_definition(endpoint: Endpoint) -> str:
         document["limit_key"] = endpoint.limit_key
     if endpoint.priority:
         document["priority"] = endpoint.priority
+    if endpoint.calendar_rules != NO_RULES:
+        document["calendar_rules"] = write_calendar_rules(endpoint.calendar_rules)
     return orjson.dumps(document).decode()
 
 
@@ -141,6 +145,7 @@ def _read(document: str) -> dict[str, Any]:
         "parent_id": read.get("parent_id"),
         "limit_key": read.get("limit_key"),
         "priority": read.get("priority", 0),
+        "calendar_rules": read_calendar_rules(read.get("calendar_rules")),
     }
 
 
