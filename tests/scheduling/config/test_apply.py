@@ -11,7 +11,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.config.schemas import ConfigEndpoint
-from cadenza.operations.scheduling.endpoints import CreateEndpoint
+from cadenza.operations.scheduling.endpoint_parts.commands import CreateEndpoint
 
 FILE: dict[str, Any] = {
     "version": 1,

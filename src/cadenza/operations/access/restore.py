@@ -13,12 +13,8 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.operations.context import RequestContext
 from cadenza.operations.planning.rules import CreateRule, UpdateRule, create_rule, update_rule
-from cadenza.operations.scheduling.endpoints import (
-    CreateEndpoint,
-    UpdateEndpoint,
-    create_endpoint,
-    update_endpoint,
-)
+from cadenza.operations.scheduling.endpoint_parts.commands import CreateEndpoint, UpdateEndpoint
+from cadenza.operations.scheduling.endpoints import create_endpoint, update_endpoint
 from cadenza.operations.scheduling.jobs import CreateJob, UpdateJob, create_job, update_job
 
 Definition = dict[str, Any]

@@ -14,7 +14,8 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
+from cadenza.operations.scheduling.endpoints import require_live
 
 MOST_HOURS = 30 * 24
 

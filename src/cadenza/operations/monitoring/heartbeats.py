@@ -17,7 +17,8 @@ from cadenza.domain.monitoring.heartbeat import (
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.context import Dependencies, RequestContext
 from cadenza.operations.operation import CREATED, View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
+from cadenza.operations.scheduling.endpoints import require_live
 
 PREFIX = "hb_"
 LONGEST_TOKEN = 200

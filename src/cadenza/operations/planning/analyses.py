@@ -10,7 +10,8 @@ from cadenza.domain.planning.analysis import Analysis, Tokens, Trigger
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, Whole, split_page
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
+from cadenza.operations.scheduling.endpoints import require_live
 
 
 class ListAnalyses(OneEndpoint, Paged):

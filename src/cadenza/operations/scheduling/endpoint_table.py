@@ -16,8 +16,9 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Flag, Id, Limit, Listed, Paged
 from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.scheduling.endpoint_parts.commands import Selected
 from cadenza.operations.scheduling.endpoint_view import IntervalHintView, OneShotHintView
-from cadenza.operations.scheduling.endpoints import Selected, find_page
+from cadenza.operations.scheduling.endpoints import find_page
 from cadenza.operations.scheduling.schemas import BaselineShape, as_shape
 
 RESULTS = 20

@@ -4,19 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule, refuse_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
-from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_limits import BOUNDS, why_not_changed
 from cadenza.domain.scheduling.baseline import Cron, Every
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
-from cadenza.domain.scheduling.hint import HintKind, HintMode
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
 from cadenza.domain.scheduling.policy import Policy, check_timeout
 from cadenza.domain.scheduling.steer import (
@@ -28,23 +25,20 @@ from cadenza.domain.scheduling.steer import (
     redefine,
 )
 from cadenza.domain.scheduling.target import CallableTarget
-from cadenza.domain.text_patterns import A_LABEL
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Priority, Text
+from cadenza.operations.fields import Paged
 from cadenza.operations.long_pages import LONGEST_PAGE, LONGEST_READ, one_more, read_page, size_of
-from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
+from cadenza.operations.operation import CREATED, NO_CONTENT, Nothing, operation
 from cadenza.operations.scheduling.endpoint_limit import apply_within_limit
+from cadenza.operations.scheduling.endpoint_parts.commands import (
+    CreateEndpoint,
+    ListEndpoints,
+    OneEndpoint,
+    UpdateEndpoint,
+)
 from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView, endpoint_view
 from cadenza.operations.scheduling.parents import check_parent, check_parent_id
 from cadenza.operations.scheduling.schemas import (
-    DEFAULT_PLANNING,
-    DEFAULT_POLICY,
-    NO_GUARD,
-    BaselineShape,
-    GuardShape,
-    PlanningShape,
-    PolicyShape,
-    TargetShape,
     part,
 )
 from cadenza.ports.catalog import (
@@ -67,84 +61,9 @@ def unless_archived(change: EndpointChange) -> EndpointChange:
     return lambda endpoint: change(require_live(endpoint))
 
 
-Selector = Annotated[
-    list[Annotated[str, Field(strict=True, pattern=A_LABEL, max_length=130)]], Field(max_length=8)
-]
 MAY_BE_NULL = frozenset({"description", "parent_id", "limit_key"})
 PARTS = ("target", "baseline", "guard", "policy", "planning")
 UNSAVED, UNSAVED_NAME = "-", "This target"
-
-
-class CreateEndpoint(Command):
-    """A new endpoint of a job."""
-
-    job_id: Id
-    name: Name
-    target: TargetShape
-    baseline: BaselineShape
-    id: Id | None = None
-    """Chosen by you, or given."""
-    guard: GuardShape = NO_GUARD
-    hint_mode: HintMode = HintMode.OVERRIDE
-    """Whether an interval hint takes the baseline's place, or can only tighten it."""
-    description: Text | None = None
-    policy: PolicyShape = DEFAULT_POLICY
-    planning: PlanningShape = DEFAULT_PLANNING
-    labels: Labels = {}
-    severity: Severity = Severity.WARNING
-    """How much an alert about it matters."""
-    parent_id: Id | None = None
-    """The endpoint that it depends on: while that is down, no alert about this one is sent."""
-    enabled: Flag = True
-    limit_key: Id | None = None
-    """Endpoints with the same key share its limit, which an administrator sets."""
-    priority: Priority = 0
-    """Among endpoints of the tenant that are due and wait for a place or a limit, the higher goes first."""
-    start_now: Flag = False
-    """Due at once, instead of one interval from now."""
-
-
-class OneEndpoint(Command):
-    """The endpoint that is meant."""
-
-    endpoint_id: Id
-
-
-class UpdateEndpoint(OneEndpoint):
-    """What is to be different; what is left out stays as it is."""
-
-    name: Name | None = None
-    job_id: Id | None = None
-    target: TargetShape | None = None
-    baseline: BaselineShape | None = None
-    guard: GuardShape | None = None
-    hint_mode: HintMode | None = None
-    description: Text | None = None
-    policy: PolicyShape | None = None
-    planning: PlanningShape | None = None
-    labels: Labels | None = None
-    severity: Severity | None = None
-    parent_id: Id | None = None
-    """The endpoint that it depends on; null for none."""
-    enabled: Flag | None = None
-    limit_key: Id | None = None
-    priority: Priority | None = None
-
-
-class Selected(Command):
-    """Endpoints of a job, or with labels, or both."""
-
-    job_id: Id | None = None
-    label: Selector = []
-    """`name=value`; all of them must be there."""
-
-    def wanted(self) -> EndpointFilter:
-        """The filter for the store."""
-        return EndpointFilter(self.job_id, dict(label.split("=", 1) for label in self.label))
-
-
-class ListEndpoints(Paged, Selected):
-    """A part of the endpoints."""
 
 
 @operation("POST /v1/jobs/{job_id}/endpoints", Scope.WRITE, status=CREATED)

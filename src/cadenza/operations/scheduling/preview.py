@@ -26,13 +26,9 @@ from cadenza.engine.steering_commands import ClearHints
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Span, Whole
 from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
 from cadenza.operations.scheduling.endpoint_view import PlanView
-from cadenza.operations.scheduling.endpoints import (
-    OneEndpoint,
-    require_live,
-    unsaved_endpoint,
-    within_limits,
-)
+from cadenza.operations.scheduling.endpoints import require_live, unsaved_endpoint, within_limits
 from cadenza.operations.scheduling.schemas import NO_GUARD, BaselineShape, GuardShape, TargetShape, part
 from cadenza.operations.scheduling.steering import explain_plan
 from cadenza.ports.access import QuotaAnswer

@@ -14,7 +14,8 @@ from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Id, Listed, Moment, Paged
 from cadenza.operations.long_pages import read_page, size_of
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
+from cadenza.operations.scheduling.endpoints import require_live
 from cadenza.ports.catalog import Page
 from cadenza.ports.scheduling import RunFilter, RunsFound
 

@@ -18,8 +18,9 @@ from cadenza.engine.steering_commands import ClearHints
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, no_cursor, split_page
 from cadenza.operations.operation import View, operation
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
 from cadenza.operations.scheduling.endpoint_view import EndpointView, PlanView
-from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live, unless_archived
+from cadenza.operations.scheduling.endpoints import require_live, unless_archived
 from cadenza.ports.catalog import Page
 
 LONGEST_OFFSET = 10

@@ -13,7 +13,8 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Moment, Whole
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
+from cadenza.operations.scheduling.endpoints import require_live
 from cadenza.ports.catalog import Page
 
 DEFAULT_SPAN = timedelta(hours=1)

@@ -23,8 +23,9 @@ from cadenza.operations.audit_trail import AuditTrail
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Span, SpanFromZero, Text
 from cadenza.operations.operation import View, operation
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint, Selected
 from cadenza.operations.scheduling.endpoint_view import PlanView
-from cadenza.operations.scheduling.endpoints import OneEndpoint, Selected, require_live
+from cadenza.operations.scheduling.endpoints import require_live
 from cadenza.operations.scheduling.steering import explain_plan
 from cadenza.ports.catalog import Page
 

@@ -24,7 +24,8 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Limit, Moment, Text, Whole
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.scheduling.acting_on_runs.open_runs import EPOCH, WAITING, waiting_id
-from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
+from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
+from cadenza.operations.scheduling.endpoints import require_live
 from cadenza.operations.scheduling.runs import OneRun
 from cadenza.ports.catalog import Page
 from cadenza.ports.scheduling import RunFilter

@@ -1,0 +1,1 @@
+"""What an owner writes of an endpoint."""
