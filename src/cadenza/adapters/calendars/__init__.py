@@ -1,0 +1,1 @@
+"""Holidays and iCalendar files, by libraries that are loaded when a calendar needs them."""

@@ -1,0 +1,1 @@
+"""Ports of calendars: where holidays and events of files come from, and where calendars are stored."""

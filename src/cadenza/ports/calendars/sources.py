@@ -1,0 +1,58 @@
+"""What calendars are compiled from: the holidays of countries, and the events of iCalendar files."""
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Protocol
+
+from cadenza.domain.scheduling.calendars.compile import (
+    CalendarFacts,
+    CompiledCalendar,
+    Horizon,
+    compile_calendar,
+    horizon,
+    refuse_never_open,
+)
+from cadenza.domain.scheduling.calendars.definition import CalendarDefinition, HolidaySource
+from cadenza.domain.scheduling.calendars.local_time import Span
+
+
+class CalendarSources(Protocol):
+    """Dates and spans from outside of a calendar's definition.
+
+    Both methods take as long as a file or a country needs, a few seconds at most: call them in a thread.
+    """
+
+    def holidays(self, source: HolidaySource, years: Iterable[int]) -> list[date]:
+        """The public holidays of these years, in order.
+
+        InvalidRequest if the country or its part is not known.
+        """
+        ...
+
+    def ics(self, text: str, timezone: str, over: Horizon) -> list[Span]:
+        """The spans of all events of a file that overlap the horizon.
+
+        Days without times, and times without a zone, are those of the given zone. InvalidRequest in one
+        sentence if the text is no iCalendar file, or has more events or recurrences than can be taken.
+        """
+        ...
+
+
+def compiled(definition: CalendarDefinition, now: datetime, sources: CalendarSources) -> CompiledCalendar:
+    """A calendar compiled from a year ago to twelve years ahead.
+
+    InvalidRequest if it cannot be compiled, or is never open from now on. It may take a few seconds: call
+    it in a thread.
+    """
+    over = horizon(now)
+    calendar = compile_calendar(definition, over, _facts_of(definition, over, sources))
+    refuse_never_open(calendar, now)
+    return CompiledCalendar(definition, calendar, over.until)
+
+
+def _facts_of(definition: CalendarDefinition, over: Horizon, sources: CalendarSources) -> CalendarFacts:
+    """All that the compilation of a calendar needs from outside of it."""
+    return CalendarFacts(
+        holidays={one: sources.holidays(one, over.years) for one in definition.holiday_sources},
+        ics={text: sources.ics(text, definition.timezone, over) for text in definition.ics_texts},
+    )
