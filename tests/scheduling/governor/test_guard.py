@@ -117,7 +117,7 @@ def test_backoff_doubles_the_baseline_interval_with_every_failure_up_to_five(end
     assert isinstance(endpoint.baseline, Every)
     stretched = endpoint.baseline.interval_ms * (1, 2, 4, 8, 16, 32, 32, 32)[endpoint.failure_count]
     relaxed = evolve(endpoint, baseline=Every(stretched), policy=Policy())
-    assert baseline_interval_ms(endpoint) == stretched
+    assert baseline_interval_ms(endpoint, NOW) == stretched
     assert planned(endpoint) == planned(relaxed)
 
 
@@ -129,7 +129,7 @@ def test_without_backoff_failures_change_nothing(endpoint: Endpoint, failures: i
 @given(endpoints(baseline=crons(), policy=st.just(EXPONENTIAL)), st.integers(0, 7))
 def test_cron_ignores_backoff(endpoint: Endpoint, failures: int) -> None:
     assert planned(endpoint) == planned(evolve(endpoint, failure_count=failures))
-    assert baseline_interval_ms(endpoint) is None
+    assert baseline_interval_ms(endpoint, NOW) is None
 
 
 @given(

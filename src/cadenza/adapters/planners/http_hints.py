@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from cadenza.domain.planning.analysis import Trigger
-from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.baseline import Once, interval_at
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso, milliseconds
@@ -64,7 +64,7 @@ def _advice(briefing: Briefing) -> _Advice | None:
     if status in TRY_LATER:
         return _pause(briefing, newest, f"{status} with Retry-After", headers.get("retry-after"))
     if isinstance(status, int) and OK <= status < MULTIPLE_CHOICES:
-        return _interval(briefing.endpoint, headers.get("cache-control"))
+        return _interval(briefing, headers.get("cache-control"))
     return None
 
 
@@ -94,21 +94,22 @@ def _moment(value: Any, answered_at: datetime) -> datetime | None:
         return None
 
 
-def _interval(endpoint: Endpoint, value: Any) -> _Advice | None:
+def _interval(briefing: Briefing, value: Any) -> _Advice | None:
     """An interval as long as the response may be cached, but no shorter than the owner's."""
+    endpoint = briefing.endpoint
     if not isinstance(value, str) or NOT_CACHEABLE.search(value) or isinstance(endpoint.baseline, Once):
         return None
     age = MAX_AGE.search(value)
     if age is None or not int(age[1]):
         return None
     span = min(timedelta(seconds=int(age[1])), LONGEST) // milliseconds(1)
-    interval_ms = max(span, _least_ms(endpoint))
+    interval_ms = max(span, _least_ms(endpoint, briefing.now))
     arguments = {"intervalMs": interval_ms, "ttlMinutes": interval_ms / 60_000}
     return _Advice("propose_interval", arguments, f"Cache-Control: max-age={age[1]}")
 
 
-def _least_ms(endpoint: Endpoint) -> int:
-    """The shortest interval that a response may ask for: the owner's own."""
+def _least_ms(endpoint: Endpoint, now: datetime) -> int:
+    """The shortest interval that a response may ask for: the owner's own, that of the day part in force."""
     if endpoint.guard.min_interval_ms is not None:
         return endpoint.guard.min_interval_ms
-    return endpoint.baseline.interval_ms if isinstance(endpoint.baseline, Every) else LEAST_INTERVAL_MS
+    return interval_at(endpoint.baseline, now) or LEAST_INTERVAL_MS

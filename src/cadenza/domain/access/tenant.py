@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from cadenza.domain.errors import InvalidRequest, LimitReached
-from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.baseline import Every, cadences_of
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import RunStatus
@@ -55,7 +55,8 @@ class Limits:
         least = self.min_interval_ms
         if least is None:
             return endpoint
-        if isinstance(endpoint.baseline, Every) and endpoint.baseline.interval_ms < least:
+        every = [one.interval_ms for one in cadences_of(endpoint.baseline) if isinstance(one, Every)]
+        if every and min(every) < least:
             raise InvalidRequest(f"Limited by minimum interval: {duration_in_words(least)}.", "baseline")
         guard = endpoint.guard
         if guard.min_interval_ms is None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.domain.planning.planner_settings import MOST_PAUSE_MINUTES, Learning, Planning
-from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Cron, Every, Once, cadence_at
 from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, guarded, plan_next_run
@@ -147,16 +147,16 @@ def _fires(endpoint: Endpoint, cron: CronClock) -> Iterator[datetime]:
 
 def _fire_after(moment: datetime, endpoint: Endpoint, cron: CronClock) -> datetime | None:
     """The fire after one, within the guard and without hints; None if it fires once."""
-    baseline = endpoint.baseline
-    match baseline:
-        case Once():
+    cadence = cadence_at(endpoint.baseline, moment)
+    match cadence:
+        case None:
             return None
         case Cron():
-            following = cron.next(baseline.expression, moment, baseline.timezone)
+            following = cron.next(cadence.expression, moment, cadence.timezone)
         case Every():
-            following = moment + milliseconds(baseline.interval_ms)
+            following = moment + milliseconds(cadence.interval_ms)
         case _:
-            assert_never(baseline)
+            assert_never(cadence)
     return guarded(moment, moment, endpoint, Candidate(following, Source.FIRST))[0]
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, assert_never
 
-from cadenza.domain.scheduling.baseline import Baseline, Cron, Every
+from cadenza.domain.scheduling.baseline import Baseline, Cron, DayParts, Every, Once
+from cadenza.domain.scheduling.calendars.day_part_planning import stretch_at, stretches
 from cadenza.domain.scheduling.due import opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
@@ -16,6 +18,8 @@ from cadenza.domain.scheduling.steer import without_stale_hints
 MS = timedelta(milliseconds=1)
 MOST_FIRES = 1_000
 """Cron fires that are computed for one forecast; later ones are left out."""
+MOST_PARTS = 5_000
+"""How often a forecast goes from one day part to the next; after that, endpoints stay in theirs."""
 
 
 class UpcomingRun(NamedTuple):
@@ -42,6 +46,7 @@ class DueForecaster:
     1. A run that is due before the beginning is overdue; it runs at once, and the next follow from there.
     2. An interval repeats: the hint's until it expires, then the baseline's.
     3. A cron baseline fires by its expression; a one-time baseline runs once.
+    4. Day parts follow each other, each with its cadence.
     """
 
     def __init__(self, cron: CronClock, *, begin: datetime, span: timedelta, spans: int) -> None:
@@ -51,6 +56,7 @@ class DueForecaster:
         self._end = self._span * spans
         self._due = [0] * spans
         self._fires = MOST_FIRES
+        self._parts = MOST_PARTS
 
     def forecast(self, upcoming: Sequence[UpcomingRun]) -> DueForecast:
         """The forecast for these endpoints."""
@@ -69,8 +75,12 @@ class DueForecaster:
                 self._repeat(at, interval_ms, self._end)
             case Cron() as cron:
                 self._count_cron(at, cron)
-            case _:
+            case Once():
                 self._count(at)
+            case DayParts() as day_parts:
+                self._count_parts(at, day_parts)
+            case _:
+                assert_never(run.baseline)
 
     def _repeat(self, at: int, step: int, end: int) -> int:
         """Count from a moment on in steps; the first moment that is not before the end."""
@@ -91,6 +101,21 @@ class DueForecaster:
             moment = self._cron.next(cron.expression, moment, cron.timezone)
             at = self._ms(moment)
             self._count(at)
+
+    def _count_parts(self, at: int, day_parts: DayParts) -> None:
+        """Count in steps while a part is in force; a fire of a cron line is counted alone."""
+        if at >= self._end:
+            return
+        end, first = self._begin + self._end * MS, stretch_at(day_parts, self._begin + at * MS)
+        for stretch in chain((first,), stretches(day_parts, last=first.last, until=end, cron=self._cron)):
+            self._parts -= 1
+            closes = self._end if self._parts <= 0 else min(self._ms(stretch.closes), self._end)
+            if stretch.step < MS:
+                self._count(self._ms(stretch.first))
+            else:
+                self._repeat(self._ms(stretch.first), stretch.step // MS, closes)
+            if self._parts <= 0:
+                return
 
     def _count(self, at: int) -> None:
         if 0 <= at < self._end:

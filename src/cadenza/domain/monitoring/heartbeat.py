@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cadenza.domain.errors import Conflict
 from cadenza.domain.json_values import Json
-from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.baseline import Cron, DayParts
+from cadenza.domain.scheduling.calendars.day_part_planning import propose
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintKind, OneShotHint
 from cadenza.domain.scheduling.plan import Candidate, Source
@@ -81,11 +82,22 @@ def missing_at(expected: Candidate, now: datetime, endpoint: Endpoint, cron: "Cr
     target, at = endpoint.target, expected.at
     assert type(target) is HeartbeatTarget, "only heartbeats can be missing"
     grace = milliseconds(target.grace_ms)
-    if isinstance(endpoint.baseline, Cron):
-        following = cron.next(endpoint.baseline.expression, at, endpoint.baseline.timezone)
-        if at - now <= min(grace, (following - at) / EARLY_PARTS):
-            at = following
+    following = _following_fire(expected, now, endpoint, cron)
+    if following is not None and at - now <= min(grace, (following.at - at) / EARLY_PARTS):
+        return Candidate(following.at + grace, following.source)
     return Candidate(at + grace, expected.source)
+
+
+def _following_fire(
+    fire: Candidate, now: datetime, endpoint: Endpoint, cron: "CronClock"
+) -> Candidate | None:
+    """What the baseline expects after a fire that a signal counted for; None if it is no fire."""
+    baseline = endpoint.baseline
+    if isinstance(baseline, Cron):
+        return Candidate(cron.next(baseline.expression, fire.at, baseline.timezone), fire.source)
+    if isinstance(baseline, DayParts) and fire.source is Source.BASELINE_CRON:
+        return propose(baseline, last=endpoint.anchor(now), after=fire.at, cron=cron)
+    return None
 
 
 def receive(endpoint: Endpoint, signal: Signal) -> Received | None:

@@ -33,7 +33,7 @@ from cadenza.domain.scheduling.target import (
     CallableTarget,
     HeartbeatTarget,
     Target,
-    check_heartbeat,
+    check_fit,
 )
 from cadenza.domain.validation import check_count, check_id, check_labels, convert_to_utc
 
@@ -150,7 +150,7 @@ class Endpoint:
         object.__setattr__(self, "severity", _member(Severity, "severity", self.severity))
         if type(self.baseline) is Once and self.interval_hint is not None:
             raise InvalidRequest("An endpoint that runs once cannot have an interval hint.", "interval_hint")
-        check_heartbeat(self.target, self.baseline, self.policy)
+        check_fit(self.target, self.baseline, self.policy)
         if self.parent_id == self.id:
             raise InvalidRequest("An endpoint cannot depend on itself.", "parent_id")
         for part, kind in PARTS:

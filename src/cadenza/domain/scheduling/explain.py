@@ -7,13 +7,13 @@ from typing import NamedTuple, assert_never
 from cadenza.domain.agents.pacing import finish_of
 from cadenza.domain.planning.planner_limits import why_kept_off, why_not_switched
 from cadenza.domain.scheduling.abandon import TRIAL_WORDS, given_up, is_suspect, trial_of
-from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.baseline import interval_at
+from cadenza.domain.scheduling.calendars.wording import baseline_in_words, guard_in_words
 from cadenza.domain.scheduling.due import FOREVER, JOB_NOT_ACTIVE, closed_gate, end_in_words, opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, plan_next_run
 from cadenza.domain.scheduling.hint import HintKind, HintMode, InForce, origin_text, why_not_applied
 from cadenza.domain.scheduling.plan import SOURCE_REASONS, Candidate, Plan, Source
-from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import iso, milliseconds
@@ -71,10 +71,10 @@ def explain(
         _answer(endpoint, history, now),
         *_gate(endpoint, gate, job),
         *_undeclared(endpoint, declared_at, now),
-        f"Baseline: {_baseline(endpoint.baseline)}.",
+        f"Baseline: {baseline_in_words(endpoint.baseline, now)}.",
         *_hints(endpoint, now),
-        *_guard(endpoint.effective_guard),
-        *_failures(endpoint),
+        *guard_in_words(endpoint.effective_guard),
+        *_failures(endpoint, now),
         *_suspicion(endpoint),
         *_not_applied(endpoint, history, now=now, cron=cron, paused_job=job.in_force() if job else ()),
         *_now(endpoint, plan, now),
@@ -136,17 +136,6 @@ def _gate(endpoint: Endpoint, gate: str | None, job: Job | None) -> list[str]:
         return [f"No runs start: {gate}."]
     by = origin_text(endpoint.pause_origin)
     return [f"No runs start: {gate} ({by}){_why(endpoint.pause_reason)}."]
-
-
-def _baseline(baseline: Baseline) -> str:
-    match baseline:
-        case Every():
-            return f"every {interval_in_words(baseline.interval_ms)}"
-        case Cron():
-            return f"cron expression {baseline.expression} ({baseline.timezone})"
-        case Once():
-            return f"one-time, at {iso(baseline.at)}"
-    assert_never(baseline)
 
 
 def _undeclared(endpoint: Endpoint, declared_at: datetime | None, now: datetime) -> list[str]:
@@ -217,24 +206,14 @@ def _call(record: HintRecord) -> str:
     assert_never(record.kind)
 
 
-def _guard(guard: Guard) -> list[str]:
-    least = guard.min_interval_ms and span_in_words(milliseconds(guard.min_interval_ms))
-    most = guard.max_interval_ms and span_in_words(milliseconds(guard.max_interval_ms))
-    if least and most:
-        return [f"Guard: minimum interval {least}, maximum interval {most}."]
-    if least:
-        return [f"Guard: minimum interval {least}."]
-    return [f"Guard: maximum interval {most}."] if most else []
-
-
-def _failures(endpoint: Endpoint) -> list[str]:
+def _failures(endpoint: Endpoint, now: datetime) -> list[str]:
     if not endpoint.failure_count:
         return []
     count = endpoint.failure_count
     failures = f"{count} consecutive failure{'' if count == 1 else 's'}"
-    interval = baseline_interval_ms(endpoint)
-    if isinstance(endpoint.baseline, Every) and interval not in (None, endpoint.baseline.interval_ms):
-        stretched = span_in_words(milliseconds(interval or 0))
+    interval = baseline_interval_ms(endpoint, now)
+    if interval is not None and interval != interval_at(endpoint.baseline, now):
+        stretched = span_in_words(milliseconds(interval))
         return [f"{failures}: backoff extends its baseline interval to {stretched}."]
     return [f"{failures}."]
 

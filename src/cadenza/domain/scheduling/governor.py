@@ -1,10 +1,12 @@
 """The rules of the next run."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol, assert_never
 
 from cadenza.domain.monitoring.heartbeat import missing_at
-from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Cron, DayParts, Every, Once, interval_at
+from cadenza.domain.scheduling.calendars.day_part_planning import INSTANT, propose
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint
 from cadenza.domain.scheduling.plan import Candidate, Plan, Source
@@ -14,7 +16,6 @@ from cadenza.domain.validation import check_moment, milliseconds
 
 MOST_DOUBLINGS = 5
 NO_BACKOFF, BASELINE_INTERVAL = Backoff.NONE, Source.BASELINE_INTERVAL  # Python 3.11 is slow to find members.
-INSTANT = timedelta(microseconds=1)
 
 
 class CronClock(Protocol):
@@ -55,13 +56,23 @@ def baseline_after(moment: datetime, endpoint: Endpoint, cron: CronClock) -> dat
     return None if baseline is None else baseline.at
 
 
-def baseline_interval_ms(endpoint: Endpoint) -> int | None:
-    """The baseline's interval, stretched by failures where the owner wants that; None if it has none."""
-    if not isinstance(endpoint.baseline, Every):
-        return None
+def following_fire(fire: datetime, last: datetime, endpoint: Endpoint, cron: CronClock) -> datetime | None:
+    """What the baseline would name after a fire of its cron line; None if that is nothing."""
+    following = _proposed(fire, last, endpoint, cron)
+    return None if following is None else following.at
+
+
+def baseline_interval_ms(endpoint: Endpoint, at: datetime) -> int | None:
+    """The baseline's interval at a moment, stretched by failures if wanted; None if it has none then."""
+    interval = interval_at(endpoint.baseline, at)
+    return None if interval is None else stretched(endpoint, interval)
+
+
+def stretched(endpoint: Endpoint, interval_ms: int) -> int:
+    """An interval of the baseline, stretched by failures where the owner wants that."""
     if endpoint.policy.backoff is NO_BACKOFF:
-        return endpoint.baseline.interval_ms
-    return endpoint.baseline.interval_ms << min(endpoint.failure_count, MOST_DOUBLINGS)
+        return interval_ms
+    return interval_ms << min(endpoint.failure_count, MOST_DOUBLINGS)
 
 
 def _regular(
@@ -77,7 +88,7 @@ def _regular(
         return _earliest(baseline, interval), (baseline, interval)
     if interval.at <= hint.expires_at:
         return interval, (baseline, interval)
-    resumed = _resumed(baseline, endpoint, hint, cron)
+    resumed = _resumed(baseline, last, endpoint, hint, cron)
     return resumed, (resumed, interval)
 
 
@@ -93,7 +104,7 @@ def _proposed(now: datetime, last: datetime, endpoint: Endpoint, cron: CronClock
     baseline = endpoint.baseline
     match baseline:
         case Every():
-            interval = baseline_interval_ms(endpoint) or baseline.interval_ms
+            interval = stretched(endpoint, baseline.interval_ms)
             return Candidate(last + milliseconds(interval), BASELINE_INTERVAL)
         case Cron():
             fire = cron.next(baseline.expression, now, baseline.timezone)
@@ -101,17 +112,40 @@ def _proposed(now: datetime, last: datetime, endpoint: Endpoint, cron: CronClock
         case Once():
             finished = endpoint.open_slot is None and last >= baseline.at and endpoint.has_history
             return None if finished else Candidate(baseline.at, Source.BASELINE_ONCE)
+        case DayParts():
+            return propose(
+                baseline, last=last, after=now, cron=cron, interval_of=partial(stretched, endpoint)
+            )
     assert_never(baseline)
 
 
-def _resumed(baseline: Candidate, endpoint: Endpoint, hint: IntervalHint, cron: CronClock) -> Candidate:
+def _resumed(
+    proposed: Candidate, last: datetime, endpoint: Endpoint, hint: IntervalHint, cron: CronClock
+) -> Candidate:
     """The baseline as it takes over when the hint expires before its own moment."""
-    if isinstance(endpoint.baseline, Cron):
-        line = endpoint.baseline
-        return Candidate(
-            cron.next(line.expression, hint.expires_at - INSTANT, line.timezone), baseline.source
-        )
-    return Candidate(max(baseline.at, hint.expires_at), baseline.source)
+    baseline, expires_at = endpoint.baseline, hint.expires_at
+    match baseline:
+        case Cron():
+            fire = cron.next(baseline.expression, expires_at - INSTANT, baseline.timezone)
+            return Candidate(fire, proposed.source)
+        case DayParts():
+            return _resumed_parts(baseline, last, endpoint, expires_at, cron) or proposed
+        case _:
+            return Candidate(max(proposed.at, expires_at), proposed.source)
+
+
+def _resumed_parts(
+    baseline: DayParts, last: datetime, endpoint: Endpoint, expires_at: datetime, cron: CronClock
+) -> Candidate | None:
+    """What the day parts propose from the moment on at which a hint expires."""
+    return propose(
+        baseline,
+        last=last,
+        after=expires_at - INSTANT,
+        cron=cron,
+        interval_of=partial(stretched, endpoint),
+        not_before=expires_at,
+    )
 
 
 def _one_shot(now: datetime, endpoint: Endpoint) -> Candidate | None:

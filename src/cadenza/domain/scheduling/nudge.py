@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from zlib import crc32
 
-from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Every, Once, cadence_at
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.domain.scheduling.governor import CronClock, plan_next_run
+from cadenza.domain.scheduling.governor import CronClock, following_fire, plan_next_run
 from cadenza.domain.scheduling.plan import Plan, Source
 from cadenza.domain.validation import milliseconds
 
@@ -106,10 +106,9 @@ def _planned_before_step(
     at, source, _ = plan_next_run(now, moved, cron)
     if at is None or source is Source.PAUSED:
         return None
-    line = endpoint.baseline
-    if isinstance(line, Cron) and source is Source.BASELINE_CRON:
-        following = cron.next(line.expression, at, line.timezone)
-        return None if following - at > step + STEP_TOLERANCE else (at, source)
+    if source is Source.BASELINE_CRON:
+        following = following_fire(at, at, endpoint, cron)
+        return None if following is None or following - at > step + STEP_TOLERANCE else (at, source)
     return at, source
 
 
@@ -152,12 +151,12 @@ def unserved_plan(now: datetime, endpoint: Endpoint, cron: CronClock) -> Plan:
     1. A fire of a cron line that a worker whose clock is ahead has served already gives way to the next.
     2. A last run that lies behind that one, too, says nothing: its clock was wrong.
     """
-    plan, line, last = plan_next_run(now, endpoint, cron), endpoint.baseline, endpoint.anchor(now)
+    plan, last = plan_next_run(now, endpoint, cron), endpoint.anchor(now)
     fire = plan.next_run_at
-    if not isinstance(line, Cron) or fire is None or plan.source is not Source.BASELINE_CRON or fire > last:
+    if fire is None or plan.source is not Source.BASELINE_CRON or fire > last:
         return plan
-    following = cron.next(line.expression, fire, line.timezone)
-    return plan._replace(next_run_at=following) if following > last else plan
+    following = following_fire(fire, last, endpoint, cron)
+    return plan._replace(next_run_at=following) if following is not None and following > last else plan
 
 
 def plan_if_switched_on(
@@ -188,9 +187,10 @@ def keeps_its_moment(endpoint: Endpoint, moment: datetime) -> bool:
 
 def offset_of(endpoint: Endpoint, moment: datetime, most_ms: int) -> timedelta:
     """Its part of the longest delay, always the same: at most a tenth of the interval at which it runs."""
-    hint, baseline, longest = endpoint.interval_hint, endpoint.baseline, milliseconds(most_ms)
-    if isinstance(baseline, Every):
-        longest = min(longest, milliseconds(baseline.interval_ms) / INTERVAL_PARTS)
+    hint, longest = endpoint.interval_hint, milliseconds(most_ms)
+    cadence = cadence_at(endpoint.baseline, moment)
+    if isinstance(cadence, Every):
+        longest = min(longest, milliseconds(cadence.interval_ms) / INTERVAL_PARTS)
     if hint is not None and hint.fresh(moment):
         longest = min(longest, milliseconds(hint.interval_ms) / INTERVAL_PARTS)
     return longest * crc32("/".join(endpoint.key).encode()) / HASHES

@@ -1,10 +1,12 @@
 """How many slots a cadence holds between two moments."""
 
 from datetime import datetime, timedelta
+from itertools import islice
 
-from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.baseline import Cron, DayParts
+from cadenza.domain.scheduling.calendars.day_part_planning import propose, stretches
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms
+from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, stretched
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.validation import milliseconds
 
@@ -13,14 +15,16 @@ MOST_COUNTED = 1_000
 
 
 def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
-    """The interval in force, within the guard; None if there is none."""
-    interval = baseline_interval_ms(endpoint)
+    """The interval in force at a moment, within the guard; None if there is none."""
+    interval = baseline_interval_ms(endpoint, now)
     hint = endpoint.interval_hint
     if hint is not None and hint.expires_at > now:
         competes = endpoint.hint_mode is HintMode.TIGHTEN and interval is not None
         interval = min(hint.interval_ms, interval or hint.interval_ms) if competes else hint.interval_ms
-    if interval is None:
-        return None
+    return None if interval is None else _within_guard(endpoint, interval)
+
+
+def _within_guard(endpoint: Endpoint, interval: int) -> int:
     low, high = endpoint.guard.min_interval_ms, endpoint.guard.max_interval_ms
     if low is not None and interval < low:
         interval = low
@@ -46,11 +50,36 @@ def slots_missed(endpoint: Endpoint, started: datetime, now: datetime, cron: Cro
 
 def _passed(endpoint: Endpoint, since: datetime, until: datetime, cron: CronClock) -> tuple[int, int]:
     """How often the interval in force has passed, and the slots in all."""
+    if isinstance(endpoint.baseline, DayParts):
+        return _passed_by_parts(endpoint, endpoint.baseline, since, until, cron)
     interval = cadence_ms(endpoint, until)
     intervals = (until - since) // milliseconds(interval) if interval is not None else 0
     if isinstance(endpoint.baseline, Cron) and (interval is None or endpoint.hint_mode is HintMode.TIGHTEN):
         return intervals, max(intervals, _fires_between(endpoint.baseline, since, until, cron))
     return intervals, intervals
+
+
+def _passed_by_parts(
+    endpoint: Endpoint, day_parts: DayParts, since: datetime, until: datetime, cron: CronClock
+) -> tuple[int, int]:
+    """The same of day parts: whether an interval has passed, and the slots of all parts one after the other.
+
+    A fresh hint takes their place, or competes with them in mode `tighten`.
+    """
+    hint, hinted = endpoint.interval_hint, 0
+    if hint is not None and hint.expires_at > until:
+        hinted = (until - since) // milliseconds(_within_guard(endpoint, hint.interval_ms))
+        if endpoint.hint_mode is HintMode.OVERRIDE:
+            return hinted, hinted
+
+    def interval_of(interval_ms: int) -> int:
+        return _within_guard(endpoint, stretched(endpoint, interval_ms))
+
+    due = propose(day_parts, last=since, after=until, cron=cron, interval_of=interval_of)
+    following = stretches(day_parts, last=since, until=until, cron=cron, interval_of=interval_of)
+    slots = sum(one.count_until(until) for one in islice(following, MOST_COUNTED))
+    has_passed = int(due is not None and due.at <= until)
+    return max(hinted, has_passed), max(hinted, has_passed, slots)
 
 
 def _fires_between(line: Cron, since: datetime, until: datetime, cron: CronClock) -> int:

@@ -21,7 +21,7 @@ from cadenza.domain.http_request import (
     status_range,
 )
 from cadenza.domain.json_values import Json, check_paths, texts
-from cadenza.domain.scheduling.baseline import Baseline, Once
+from cadenza.domain.scheduling.baseline import Baseline, DayParts, Once
 from cadenza.domain.scheduling.policy import Backoff, Policy
 from cadenza.domain.validation import check_count, check_text
 
@@ -195,8 +195,10 @@ class HeartbeatTarget:
             check_count("max_run_ms", self.max_run_ms, least=1_000, most=LONGEST_GRACE_MS)
 
 
-def check_heartbeat(target: object, baseline: Baseline, policy: Policy) -> None:
-    """InvalidRequest if a heartbeat has a baseline or a policy that means nothing for it."""
+def check_fit(target: object, baseline: Baseline, policy: Policy) -> None:
+    """InvalidRequest if a target has a baseline or a policy that means nothing for it."""
+    if isinstance(target, PromptTarget) and isinstance(baseline, DayParts):
+        raise InvalidRequest("A schedule has no day parts: use an interval or a cron line.", "baseline")
     if not isinstance(target, HeartbeatTarget):
         return
     if isinstance(baseline, Once):

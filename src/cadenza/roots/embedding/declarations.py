@@ -10,7 +10,8 @@ from cadenza.domain.access.audit import Actor, AuditRecord
 from cadenza.domain.access.key import Surface
 from cadenza.domain.agents.schedule_protection import refuse_new_schedule
 from cadenza.domain.errors import CadenzaError, Conflict, InvalidRequest
-from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.baseline import Cron, DayParts, cadences_of
+from cadenza.domain.scheduling.calendars.day_part_planning import check_day_parts
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.policy import check_timeout
 from cadenza.domain.scheduling.steer import plan_first_run, redefine
@@ -73,8 +74,11 @@ class Declarations:
         self._check_timeout(endpoint)
         if endpoint.id in self._declared:
             raise Conflict(f"There is an endpoint {endpoint.id!r} already: {remedy}.")
-        if isinstance(endpoint.baseline, Cron):
-            self._cron.check(endpoint.baseline.expression, endpoint.baseline.timezone)
+        for cadence in cadences_of(endpoint.baseline):
+            if isinstance(cadence, Cron):
+                self._cron.check(cadence.expression, cadence.timezone)
+        if isinstance(endpoint.baseline, DayParts):
+            check_day_parts(endpoint.baseline, self._clock.now(), self._cron)
 
     def _check_timeout(self, endpoint: Endpoint) -> None:
         try:

@@ -76,7 +76,7 @@ class Estimator:
         )
         if state.model.at_s is None:
             return None
-        at_s, bounds = briefing.now.timestamp(), bounds_of(endpoint, period)
+        at_s, bounds = briefing.now.timestamp(), bounds_of(endpoint, period, briefing.now)
         if new_runs:
             model, shared, proposal = decide(state.model, shared, period=period, at_s=at_s, bounds=bounds)
             state = state._replace(model=model)

@@ -9,7 +9,7 @@ from cadenza.domain.planning.learning.proposal import LEAST_PERIODS, MOST_PERIOD
 from cadenza.domain.planning.learning.state import Observation
 from cadenza.domain.planning.learning.stress import MOST_METRICS, log_scaled
 from cadenza.domain.planning.planner_settings import Learning
-from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.baseline import Every, cadences_of, interval_at
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.plan import Source
@@ -22,20 +22,31 @@ LATE_S = 60.0
 GATES = frozenset({Source.PAUSED, Source.RESUME, Source.QUOTA})
 
 
-def period_of(endpoint: Endpoint) -> Period | None:
-    """Its baseline interval within the guard, and its budget; None for a baseline without an interval."""
-    baseline, guard = endpoint.baseline, endpoint.guard
-    if not isinstance(baseline, Every):
+def period_of(endpoint: Endpoint, now: datetime) -> Period | None:
+    """Its baseline interval within the guard, and its budget; None while the baseline has no interval.
+
+    With day parts it is the shortest interval, so that it stays the same over the day, and the budget is what
+    the part in force spends.
+    """
+    in_force = interval_at(endpoint.baseline, now)
+    if in_force is None:
         return None
-    least, most = guard.min_interval_ms or 1, guard.max_interval_ms or float("inf")
-    seconds = min(max(baseline.interval_ms, least), most) / 1_000
-    budget = endpoint.planning.runs_per_hour
-    allowance = 1.0 if budget is None else budget * seconds / HOUR_S
+    every = [one.interval_ms for one in cadences_of(endpoint.baseline) if isinstance(one, Every)]
+    seconds, budget = _seconds(endpoint, min(every)), endpoint.planning.runs_per_hour
+    spent = seconds / _seconds(endpoint, in_force)
+    allowance = spent if budget is None else budget * seconds / HOUR_S
     return Period(seconds, allowance, shadow=endpoint.planning.learning is not Learning.ON)
 
 
-def bounds_of(endpoint: Endpoint, period: Period) -> Bounds:
-    """The intervals that the guard allows, in periods; at most one where a hint may only tighten.
+def _seconds(endpoint: Endpoint, interval_ms: int) -> float:
+    """An interval within the guard."""
+    guard = endpoint.guard
+    least, most = guard.min_interval_ms or 1, guard.max_interval_ms or float("inf")
+    return min(max(interval_ms, least), most) / 1_000
+
+
+def bounds_of(endpoint: Endpoint, period: Period, now: datetime) -> Bounds:
+    """The intervals that the guard allows, in periods; at most the one in force if a hint may only tighten.
 
     A budget below the baseline's runs allows longer intervals, one above it shorter ones.
     """
@@ -45,7 +56,7 @@ def bounds_of(endpoint: Endpoint, period: Period) -> Bounds:
     if guard.max_interval_ms is not None:
         most = min(most, guard.max_interval_ms / 1_000 / period.seconds)
     if endpoint.hint_mode is HintMode.TIGHTEN:
-        most = min(most, 1.0)
+        most = min(most, _seconds(endpoint, interval_at(endpoint.baseline, now) or 1) / period.seconds)
     return Bounds(min(least, most), most)
 
 

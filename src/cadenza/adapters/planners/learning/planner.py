@@ -31,7 +31,7 @@ class LearningPlanner:
         """After a run; and after a sibling's change, where it may steer."""
         endpoint = briefing.endpoint
         learning = endpoint.planning.learning
-        if learning is Learning.OFF or period_of(endpoint) is None:
+        if learning is Learning.OFF or period_of(endpoint, briefing.now) is None:
             return False
         if briefing.trigger is Trigger.SIBLING:
             return learning is Learning.ON and self._cache.get(endpoint.key).model.sibling_excitation > 0
@@ -39,7 +39,7 @@ class LearningPlanner:
 
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Learn, propose, and steer where the owner allows it."""
-        endpoint, period = briefing.endpoint, period_of(briefing.endpoint)
+        endpoint, period = briefing.endpoint, period_of(briefing.endpoint, briefing.now)
         if period is None:
             return EMPTY_RESULT
         await self._cache.load(endpoint.key, learning_scope(endpoint))

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from cadenza.domain.planning.health import HealthSummary
-from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Baseline, Cron, DayParts, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso
@@ -101,6 +101,10 @@ def _baseline_data(baseline: Baseline) -> dict[str, Any]:
             return {"cron": expression, "timezone": timezone}
         case Once(at=at):
             return {"once_at": iso(at)}
+        case DayParts(parts=parts, otherwise=otherwise):
+            in_parts = [{"during": one.calendar.id, **_baseline_data(one.cadence)} for one in parts]
+            return {"day_parts": in_parts, "otherwise": _baseline_data(otherwise)}
+    assert_never(baseline)
 
 
 def _run_data(run: Run) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from cadenza.domain.planning.rules.rule import (
     Step,
     WakeStep,
 )
-from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.baseline import interval_at
 from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import SHORTEST_TTL_MINUTES, HintKind, why_not_applied
@@ -94,7 +94,7 @@ def _requests(step: Step, endpoint: Endpoint, now: datetime) -> list[tuple[str, 
         case ClearStep():
             # A hint of the shortest TTL replaces the one that is there; its
             # interval is no shorter than the baseline's, which takes over at once.
-            every = endpoint.baseline.interval_ms if isinstance(endpoint.baseline, Every) else LONGEST_SPAN_MS
+            every = interval_at(endpoint.baseline, now) or LONGEST_SPAN_MS
             return [("propose_interval", {"intervalMs": every, "ttlMinutes": SHORTEST_TTL_MINUTES})]
         case _:
             assert_never(step)

@@ -8,9 +8,16 @@ from typing import assert_never
 from cadenza.domain.agents.schedule_protection import not_for_schedules
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.heartbeat import refuse_heartbeat
-from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Cron, DayParts, Every, Once, cadence_at
+from cadenza.domain.scheduling.calendars.day_part_planning import (
+    INSTANT,
+    Stretch,
+    propose,
+    stretch_at,
+    stretches,
+)
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.domain.scheduling.governor import INSTANT, CronClock
+from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.plan import RunKind
 from cadenza.domain.scheduling.requested_runs.queue import MOST_WAITING, RequestQueue, RunRequest
 from cadenza.domain.scheduling.run import Run, RunStatus
@@ -63,6 +70,7 @@ def missed_slots(
     1. A cron line has its fires; one that a run was for is not missed.
     2. An interval is counted from the first moment; a slot is missed if no run was for it, nor for a
        moment before the next.
+    3. Day parts have the slots of the part that was in force, an interval's from where it began.
     """
     baseline = endpoint.baseline
     match baseline:
@@ -72,6 +80,8 @@ def missed_slots(
             return _missed_spans(milliseconds(baseline.interval_ms), since, until, sorted(served))
         case Once():
             raise InvalidRequest("What runs once has no slots to backfill; run it again.", "endpoint_id")
+        case DayParts():
+            return _missed_in_parts(baseline, since, until, sorted(served), cron)
     assert_never(baseline)
 
 
@@ -94,3 +104,32 @@ def _missed_spans(
         if place == len(served) or served[place] >= at + span:
             yield at
         at += span
+
+
+def _missed_in_parts(
+    day_parts: DayParts, since: datetime, until: datetime, served: Sequence[datetime], cron: CronClock
+) -> Iterator[datetime]:
+    for stretch in _stretches_from(day_parts, since, until, cron):
+        at = stretch.first
+        while at < min(stretch.closes, until):
+            place = bisect_left(served, at)
+            if place == len(served) or served[place] >= min(at + stretch.step, stretch.closes):
+                yield at
+            at += stretch.step
+
+
+def _stretches_from(
+    day_parts: DayParts, since: datetime, until: datetime, cron: CronClock
+) -> Iterator[Stretch]:
+    """The slots of day parts, one at the first moment itself if an interval is in force there."""
+    if isinstance(cadence_at(day_parts, since), Every):
+        first = since
+    else:
+        found = propose(day_parts, last=since, after=since - INSTANT, cron=cron)
+        if found is None:
+            return
+        first = found.at
+    stretch = stretch_at(day_parts, first)
+    yield stretch
+    if stretch.closes < until:
+        yield from stretches(day_parts, last=stretch.last, until=until, cron=cron)
