@@ -7,7 +7,8 @@ import pytest
 
 from cadenza.domain.agents.users import Agent, User
 from cadenza.domain.errors import Conflict, NotFound
-from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Cron, DayPart, DayParts, Every, Once
+from cadenza.domain.scheduling.calendars.calendar import calendar_of
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, OpenSlot, evolve
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
@@ -20,6 +21,9 @@ from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
+WORK = calendar_of("work", "UTC", [(NEW_YEAR, NEW_YEAR + timedelta(hours=1))])
+NIGHT = calendar_of("night", "UTC", [(NEW_YEAR.replace(hour=5), NEW_YEAR.replace(hour=9))])
+BY_DAY = DayParts((DayPart(WORK, Every(1_000)), DayPart(NIGHT, Cron("0 * * * *"))), Every(90_000))
 FULL: dict[str, Any] = {
     "description": "counts visitors, äöü \N{SNOWMAN}",
     "target": HttpTarget("http://127.0.0.1/", "POST", {"X-Name": "value"}, {"key": [1, None, True]}),
@@ -61,9 +65,10 @@ class ListingContract(Contract):
             FULL,
             {"baseline": Cron("*/5 * * * *", "Europe/Berlin"), "target": CallableTarget("count")},
             {"baseline": Once(NEW_YEAR), "target": PromptTarget("agent", "user", "hello")},
+            {"baseline": BY_DAY},
             {"enabled": False, "archived": True, "next_run_at": None, "next_source": Source.FINISHED},
         ],
-        ids=["least", "full", "cron", "once", "archived"],
+        ids=["least", "full", "cron", "once", "day-parts", "archived"],
     )
     async def test_every_field_comes_back_as_it_was(self, bench: Bench, fields: dict[str, Any]) -> None:
         endpoint = await bench.add(**fields)

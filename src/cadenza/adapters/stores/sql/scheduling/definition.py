@@ -9,10 +9,16 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 import orjson
 
-from cadenza.adapters.stores.sql.scheduling.packed_calendar import read_calendar_rules, write_calendar_rules
+from cadenza.adapters.stores.sql.scheduling.packed_calendar import (
+    read_calendar,
+    read_calendar_rules,
+    write_calendar,
+    write_calendar_rules,
+)
 from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_settings import Planning
-from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Cron, DayPart, DayParts, Every, Once
+from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.hint import HintMode
@@ -23,7 +29,6 @@ from cadenza.domain.scheduling.target import (
     HttpTarget,
     McpTarget,
     Probe,
-    ProbeTarget,
     PromptTarget,
 )
 
@@ -43,6 +48,7 @@ KINDS: dict[str, type] = {
     "every": Every,
     "cron": Cron,
     "once": Once,
+    "day-parts": DayParts,
     "http": HttpTarget,
     "callable": CallableTarget,
     "prompt": PromptTarget,
@@ -154,12 +160,20 @@ _remembered = lru_cache(maxsize=REMEMBERED)(_read)
 
 def _tagged(value: Any) -> dict[str, Any]:
     kind = {"kind": KIND_OF[type(value)]} if type(value) in KIND_OF else {}
-    return kind | {field.name: _written(getattr(value, field.name)) for field in fields(value)}
+    return kind | {one.name: _written(getattr(value, one.name)) for one in fields(value) if one.init}
 
 
 def _written(part: Any) -> Any:
     """A part of a value, with the kinds of those inside it."""
-    return _tagged(part) if isinstance(part, Probe | ProbeTarget) else part
+    match part:
+        case Calendar():
+            return write_calendar(part)
+        case Probe() | HttpTarget() | CallableTarget() | McpTarget() | DayPart() | Every() | Cron():
+            return _tagged(part)
+        case tuple() if any(isinstance(one, DayPart) for one in part):
+            return [_tagged(one) for one in part]
+        case _:
+            return part
 
 
 def _untagged(document: dict[str, Any]) -> Any:
@@ -196,6 +210,8 @@ def _restored(kind: Any, value: Any) -> Any:
     """A value of a declared type, from what JSON keeps of it."""
     if value is None:
         return None
+    if kind is Calendar:
+        return read_calendar(value)
     if is_dataclass(kind):
         hints = _hints(cast("type", kind))
         parts = {name: _restored(hints[name], part) for name, part in value.items()}
