@@ -10,7 +10,7 @@ from cadenza.adapters.planners.rules.expressions import FUNCTIONS, HELPERS
 from cadenza.domain.planning.rules.context import VARIABLES, rule_variables
 from cadenza.domain.planning.rules.rule import STEPS
 from cadenza.operations.config.file import ConfigFile
-from cadenza.operations.config.schemas import ESCALATION, RULE, STEP, RuleWords
+from cadenza.operations.config.rule_words import ESCALATION, RULE, STEP, RuleWords
 from cadenza.operations.planning.rules import CreateRule
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR

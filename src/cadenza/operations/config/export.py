@@ -6,11 +6,8 @@ from collections.abc import Iterable
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB, is_schedule
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
-from cadenza.operations.config.schemas import (
-    ConfigEndpoint,
-    ConfigJob,
-    RuleWords,
-)
+from cadenza.operations.config.rule_words import RuleWords
+from cadenza.operations.config.schemas import ConfigEndpoint, ConfigJob
 from cadenza.operations.planning.rule_schemas import missing_endpoints, rule_parts_as_shapes
 from cadenza.operations.scheduling.endpoints import PARTS
 from cadenza.operations.scheduling.schemas import as_shape

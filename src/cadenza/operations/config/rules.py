@@ -8,7 +8,8 @@ from typing import NamedTuple
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_RULES, OWNER_FIELDS, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.operations.config.schemas import ConfigDocument, RuleWords
+from cadenza.operations.config.rule_words import RuleWords
+from cadenza.operations.config.schemas import ConfigDocument
 from cadenza.operations.planning.rule_schemas import missing_endpoints, rule_parts_to_domain
 from cadenza.ports.catalog import BulkState
 from cadenza.ports.planning import Expressions

@@ -8,14 +8,8 @@ import yaml
 
 from cadenza.domain.validation import UNITS_MS
 from cadenza.operations.config.file import FRACTION
-from cadenza.operations.config.schemas import (
-    A_MINUTE_MS,
-    ESCALATION,
-    GUARD,
-    POLICY,
-    STEP,
-    ConfigDocument,
-)
+from cadenza.operations.config.rule_words import A_MINUTE_MS, ESCALATION, STEP
+from cadenza.operations.config.schemas import GUARD, POLICY, ConfigDocument
 
 LIKE_A_NUMBER = re.compile(rf"(?:{FRACTION.pattern})\Z")
 WIDTH = 100

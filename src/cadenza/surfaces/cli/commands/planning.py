@@ -154,7 +154,7 @@ async def _about_endpoint(client: OperationClient, word: str | None) -> dict[str
 
 def step(option: str, text: str) -> dict[str, Any]:
     """`wake endpoint=cache ttl=5m` as the API takes it."""
-    from cadenza.operations.config.schemas import whole_step
+    from cadenza.operations.config.rule_words import whole_step
 
     tool, *words = _words(option, text)
     given: dict[str, Any] = pairs(option, words)
