@@ -1,13 +1,15 @@
 """Endpoints, hints and moments that crowd around the edges of the rules."""
 
 from datetime import datetime
-from itertools import product
+from itertools import accumulate, product
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.scheduling.scheduling_fixtures import NOW, an_endpoint, at
+from tests.scheduling.scheduling_fixtures import NOW, a_calendar, an_endpoint, at
 
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules, WhenClosed
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, evolve
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import REQUESTED, Source
@@ -120,6 +122,33 @@ AIM = NOTHING | aims()
 INTERVAL = NOTHING | st.tuples(spans(), aims())
 ONE_SHOT = NOTHING | st.tuples(aims(), aims())
 SKIPS = st.sampled_from((None, None, NOW)) | past()
+NO_CALENDARS = st.just(NO_RULES)
+LATEST_EDGE = 400 * WIDEST
+
+
+@st.composite
+def calendars(draw: st.DrawFn, id: str = "work") -> Calendar:
+    """Open spans around now, some of them short and close together, and the last one far ahead."""
+    steps = draw(st.lists(spans(), min_size=1, max_size=9))
+    first = draw(st.sampled_from((-WIDEST, -60_000, -1, 0, 1, 60_000)))
+    edges = list(accumulate(steps, initial=first))
+    return a_calendar(*edges[: len(edges) // 2 * 2], edges[-1] + 2 * WIDEST, LATEST_EDGE, id=id)
+
+
+@st.composite
+def calendar_rules(draw: st.DrawFn) -> CalendarRules:
+    """Rules with one or more calendars, with and without a start and an end."""
+    parts: dict[str, Any] = {"when_closed": draw(st.sampled_from(WhenClosed))}
+    names = ("only_during", "never_during", "job_only_during", "job_never_during")
+    for name in draw(st.sampled_from([(name,) for name in names] + [names[:2], (names[0], names[3])])):
+        parts[name] = draw(calendars(name.replace("_", "-")))
+    if draw(st.integers(0, 3)) == 0:
+        parts["starts_at"] = draw(moments())
+    if draw(st.integers(0, 5)) == 0:
+        parts["ends_at"] = at(draw(st.integers(WIDEST + 1, 6 * WIDEST)))
+    return CalendarRules(**parts)
+
+
 BASIC: dict[str, st.SearchStrategy[Any]] = {
     "last_run_at": NOTHING | past() | st.just(at(1)),
     "baseline": baselines(),
@@ -135,6 +164,7 @@ BASIC: dict[str, st.SearchStrategy[Any]] = {
 def endpoints(draw: st.DrawFn, /, **chosen: st.SearchStrategy[Any]) -> Endpoint:
     """Endpoints to plan for; any part can be chosen, the others are drawn, most of them beside an edge."""
     basic = {name: draw(chosen.get(name, default)) for name, default in BASIC.items()}
+    basic["calendar_rules"] = draw(chosen.get("calendar_rules", NO_CALENDARS))
     endpoint = an_endpoint(**basic)
     marks = marks_of(endpoint)
     aimed = {"interval_hint": INTERVAL, "one_shot_hint": ONE_SHOT, "paused_until": AIM}

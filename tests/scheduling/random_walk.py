@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from tests.scheduling.endpoint_strategies import modes
+from tests.scheduling.endpoint_strategies import NO_CALENDARS, modes
 from tests.scheduling.scheduling_fixtures import CRON, HOUR, MINUTE, NOW, ORIGIN, SECOND, Worker, an_endpoint
 
 from cadenza.domain.errors import CadenzaError
 from cadenza.domain.scheduling.abandon import tidy
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
+from cadenza.domain.scheduling.due import opens_at
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.policy import Guard, Policy
 from cadenza.domain.scheduling.run import RunStatus
@@ -118,7 +120,7 @@ def walk(worker: Worker, steps: Sequence[Cycle]) -> None:
         step.before(worker, step.span_ms)
         # At one and the same instant an endpoint could come due twice, and both times would be one slot.
         worker.wait(1)
-        moment = worker.endpoint.next_run_at
+        moment = opens_at(worker.endpoint)
         if moment is not None and moment < FAR:
             worker.now = max(worker.now, moment - milliseconds(step.ahead_ms))
         worker.claim(SECOND)
@@ -129,15 +131,25 @@ def walk(worker: Worker, steps: Sequence[Cycle]) -> None:
         worker.amend(tidy(worker.endpoint, now=worker.now))
 
 
-def workers(*baselines: Baseline) -> st.SearchStrategy[Worker]:
+def workers(
+    *baselines: Baseline, rules: st.SearchStrategy[CalendarRules] = NO_CALENDARS
+) -> st.SearchStrategy[Worker]:
     return st.builds(
-        lambda baseline, guard, mode, policy: Worker(
-            an_endpoint(baseline=baseline, guard=guard, hint_mode=mode, policy=policy, next_run_at=NOW)
+        lambda baseline, guard, mode, policy, rules: Worker(
+            an_endpoint(
+                baseline=baseline,
+                guard=guard,
+                hint_mode=mode,
+                policy=policy,
+                calendar_rules=rules,
+                next_run_at=NOW,
+            )
         ),
         st.sampled_from(baselines),
         st.sampled_from((Guard(), Guard(20 * SECOND), Guard(SECOND, 5 * MINUTE))),
         modes(),
         st.sampled_from((Policy(), Policy(max_attempts=3), Policy(max_attempts=2, retry_delay_ms=0))),
+        rules,
     )
 
 

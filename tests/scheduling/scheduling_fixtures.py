@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from cadenza.domain.scheduling.due import Cancel, Start, claim, due, recheck
+from cadenza.domain.scheduling.calendars.calendar import Calendar, calendar_of
+from cadenza.domain.scheduling.calendars.starting import kept_back
+from cadenza.domain.scheduling.due import Cancel, Start, claim, due, opens_at, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.settle import SettledRun, settle
@@ -39,6 +41,12 @@ def an_endpoint(**parts: Any) -> Endpoint:
     return Endpoint(**{"id": "ep-1", "name": "Traffic", **parts})
 
 
+def a_calendar(*edges_ms: int, id: str = "work") -> Calendar:
+    """Open from the first edge to the second, from the third to the fourth, and so on."""
+    ends = [at(edge) for edge in edges_ms]
+    return calendar_of(id, "UTC", list(zip(ends[::2], ends[1::2], strict=True)))
+
+
 def a_lease(now: datetime, run_id: str = "run-1", lasting_ms: int = MINUTE) -> Lease:
     return Lease("token", run_id, now + milliseconds(lasting_ms))
 
@@ -66,6 +74,7 @@ class Worker:
         self.held: Claim | None = None
         self.rows: list[Run] = []
         self.pauses: list[tuple[datetime, datetime]] = []
+        self.dispatched: list[datetime] = []
         self._ids = (f"run-{number}" for number in count(1))
 
     def wait(self, span_ms: int) -> None:
@@ -105,12 +114,25 @@ class Worker:
             self.held = answer.claim
             if isinstance(answer, Cancel):
                 self.end(RunStatus.CANCELLED, reason=answer.reason)
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        """What the executor does: a run that calendars keep from starting ends as they say."""
+        kept = None if self.held is None else kept_back(self.held, self.now)
+        if self.held is None or kept is None:
+            self.dispatched += [] if self.held is None else [self.now]
+            return
+        is_over = kept.status is RunStatus.SKIPPED
+        self._close(self.held if is_over else self.held._replace(started_at=None), kept)
 
     def end(self, status: RunStatus, **details: Any) -> None:
         """Close the run that is held."""
         assert self.held is not None
+        self._close(self.held, Outcome(status, **details))
+
+    def _close(self, held: Claim, outcome: Outcome) -> None:
         assert len(self.rows) < MOST_ROWS, "it goes round in circles"
-        after = settled(self.endpoint, self.held, Outcome(status, **details), now=self.now)
+        after = settled(self.endpoint, held, outcome, now=self.now)
         self.held, self.endpoint = None, after.endpoint
         self.rows.append(after.run)
         self.pass_over(after.skipped)
@@ -118,8 +140,10 @@ class Worker:
     def run(self, status: RunStatus = RunStatus.SUCCESS, lasting_ms: int = 0, **details: Any) -> None:
         """Jump to the next run, and through it."""
         assert self.endpoint.next_run_at is not None
-        self.now = max(self.now, self.endpoint.next_run_at)
+        self.now = max(self.now, opens_at(self.endpoint) or self.endpoint.next_run_at)
         if self.claim():
+            self._dispatch()
+        if self.held is not None:
             self.wait(lasting_ms)
             self.end(status, **details)
 

@@ -169,7 +169,8 @@ class ProposeNextTime:
         changed = take_one_shot(endpoint, hint, now=by.now, cron=by.cron, origin=by.origin)
         if asked >= by.now or not changed.applied:
             return changed
-        return changed._replace(note=f"{iso(asked)} has passed, so it counts as now.")
+        passed = f"{iso(asked)} has passed, so it counts as now."
+        return changed._replace(note=f"{passed} {changed.note}" if changed.note else passed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import HintKind, HintMode, IntervalHint, OneShotHint
-from cadenza.domain.scheduling.nudge import nudge, relax
+from cadenza.domain.scheduling.nudge import Nudge, nudge, relax
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import SkippedSlot
 from cadenza.domain.scheduling.steer import (
@@ -163,7 +163,7 @@ def test_a_tool_call_writes_hint_nudge_and_record_together() -> None:
     assert amended.endpoint.interval_hint == hint
     assert (amended.endpoint.next_run_at, amended.endpoint.next_source) == (at(MINUTE), Source.AI_INTERVAL)
     assert amended.nudge is not None
-    assert amended.nudge == (at(HOUR), at(MINUTE), True)
+    assert amended.nudge == Nudge(at(HOUR), at(MINUTE), applied=True)
     assert amended.record == HintRecord(
         HintKind.INTERVAL, NOW, ORIGIN, reason="a surge", expires_at=at(HOUR), interval_ms=MINUTE
     )
@@ -174,7 +174,7 @@ def test_a_one_shot_call_writes_hint_nudge_and_record_together() -> None:
     amended = with_one_shot(an_endpoint(next_run_at=at(HOUR), last_run_at=NOW), hint)
     assert amended.endpoint.one_shot_hint == hint
     assert (amended.endpoint.next_run_at, amended.endpoint.next_source) == (at(MINUTE), Source.AI_ONESHOT)
-    assert amended.nudge == (at(HOUR), at(MINUTE), True)
+    assert amended.nudge == Nudge(at(HOUR), at(MINUTE), applied=True)
     assert amended.record == HintRecord(
         HintKind.ONE_SHOT, NOW, ORIGIN, reason="a launch", expires_at=at(HOUR), at=at(MINUTE)
     )

@@ -12,6 +12,8 @@ const SOURCE_SENTENCES: Record<string, string> = {
   "clamped-min": "Limited by minimum interval.",
   "clamped-max": "Limited by maximum interval.",
   paused: "A pause ended at this time.",
+  calendar: "Moved to when the calendar opened.",
+  closed: "The calendar was closed at this time.",
   first: "The first run after the endpoint was created.",
   manual: "A run was requested manually.",
   resume: "The endpoint was resumed and its next run recalculated.",

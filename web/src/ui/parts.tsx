@@ -120,6 +120,8 @@ const SOURCE_KINDS: Record<string, string> = {
   "clamped-min": "clamped",
   "clamped-max": "clamped",
   paused: "paused",
+  calendar: "calendar",
+  closed: "calendar",
 };
 
 /** The class, and the custom property, that colours a source: `source-hint`, `--source-hint`. */
@@ -135,6 +137,8 @@ export const SOURCE_LABELS: Record<string, string> = {
   "ai-oneshot": "one-shot hint",
   "clamped-min": "limited by minimum interval",
   "clamped-max": "limited by maximum interval",
+  calendar: "calendar opens",
+  closed: "calendar closed",
 };
 
 export function Source({ source, by }: { source: string; by?: string | undefined }): JSX.Element {

@@ -9,6 +9,8 @@ from cadenza.domain.errors import Conflict
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.baseline import Cron, DayParts
 from cadenza.domain.scheduling.calendars.day_part_planning import propose
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
+from cadenza.domain.scheduling.calendars.starting import missing_while_closed
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintKind, OneShotHint
 from cadenza.domain.scheduling.plan import Candidate, Source
@@ -137,11 +139,15 @@ def _started(endpoint: Endpoint, target: HeartbeatTarget, now: datetime) -> Endp
 
 
 def outcome_of(signals: Sequence[Signal], claim: Claim) -> Outcome:
-    """What the signals of a run say, in the order of their arrival: the last that ended one decides."""
+    """What the signals of a run say, in the order of their arrival: the last that ended one decides.
+
+    Without one the heartbeat is missing, unless it was expected while its calendars were closed.
+    """
     ended = [signal for signal in signals if signal.kind is not SignalKind.START]
     starts = [signal for signal in signals if signal.kind is SignalKind.START]
     if not ended:
-        return _missing(starts[-1] if starts else None, claim)
+        kept = None if claim.endpoint.calendar_rules is NO_RULES else missing_while_closed(claim)
+        return kept or _missing(starts[-1] if starts else None, claim)
     last = ended[-1]
     began = max((start.at for start in starts if start.at <= last.at), default=last.at)
     duration = (last.at - began) // milliseconds(1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cadenza.domain.monitoring.heartbeat import why_not_steered
 from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.calendars.gate import first_open
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, baseline_after, plan_next_run
 from cadenza.domain.scheduling.hint import HintKind, IntervalHint, Rank, rank_of, why_not_applied
@@ -90,9 +91,10 @@ def latest_run(endpoint: Endpoint, now: datetime, cron: CronClock) -> datetime |
     """The moment until which models and learning may put off the next run; None if none is to come."""
     since = endpoint.last_run_at or endpoint.created_at or now
     planned = baseline_after(since, endpoint, cron)
-    return (
-        None if planned is None else planned + milliseconds(endpoint.planning.max_pause_minutes * MINUTE_MS)
-    )
+    if planned is None:
+        return None
+    due = first_open(endpoint.calendar_rules, planned) or planned
+    return due + milliseconds(endpoint.planning.max_pause_minutes * MINUTE_MS)
 
 
 def _silent_until(

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from cadenza.domain.scheduling.calendars.gate import claimed_from, why_kept
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, evolve
 from cadenza.domain.scheduling.policy import Misfire
 from cadenza.domain.scheduling.requested_runs.queue import RunRequest
@@ -30,7 +32,7 @@ def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
         return f"paused until {end_in_words(endpoint.paused_until)}"
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > now:
         return f"quota used up until {iso(endpoint.quota_opens_at)}"
-    return None
+    return None if endpoint.calendar_rules is NO_RULES else why_kept(endpoint.calendar_rules, now)
 
 
 def end_in_words(paused_until: datetime) -> str:
@@ -47,7 +49,7 @@ def opens_at(endpoint: Endpoint) -> datetime | None:
         moment = endpoint.paused_until
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > moment:
         moment = endpoint.quota_opens_at
-    return moment
+    return moment if endpoint.calendar_rules is NO_RULES else claimed_from(endpoint, moment)
 
 
 def claimable_at(endpoint: Endpoint) -> datetime | None:

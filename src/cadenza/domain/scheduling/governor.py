@@ -7,6 +7,8 @@ from typing import Protocol, assert_never
 from cadenza.domain.monitoring.heartbeat import missing_at
 from cadenza.domain.scheduling.baseline import Cron, DayParts, Every, Once, interval_at
 from cadenza.domain.scheduling.calendars.day_part_planning import INSTANT, propose
+from cadenza.domain.scheduling.calendars.planning import plan_in_calendars
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint
 from cadenza.domain.scheduling.plan import Candidate, Plan, Source
@@ -33,9 +35,12 @@ def plan_next_run(now: datetime, endpoint: Endpoint, cron: CronClock) -> Plan:
     2. A fresh one-shot competes; the earliest wins, and on a tie the baseline, then the interval.
     3. The guard bounds the winner, and nothing is planned before now.
     4. A pause outranks them all.
+    5. Calendars, a start and an end keep what is left (`plan_in_calendars`).
     """
     if now.tzinfo is not UTC:
         now = check_moment("now", now)
+    if endpoint.calendar_rules is not NO_RULES:
+        return plan_in_calendars(now, endpoint, cron, plan_next_run)
     last = endpoint.anchor(now)
     regular, candidates = _regular(now, last, endpoint, cron)
     one_shot = _one_shot(now, endpoint)

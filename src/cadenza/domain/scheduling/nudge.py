@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from zlib import crc32
 
-from cadenza.domain.scheduling.baseline import Every, Once, cadence_at
+from cadenza.domain.scheduling.baseline import Cron, Every, Once, cadence_at
+from cadenza.domain.scheduling.calendars.gate import RUN_AT_END, first_open, why_kept
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, following_fire, plan_next_run
 from cadenza.domain.scheduling.plan import Plan, Source
-from cadenza.domain.validation import milliseconds
+from cadenza.domain.validation import iso, milliseconds
 
 SHARED = frozenset({Source.FIRST, Source.RESUME, Source.PAUSED})
 """What sets the same moment for many endpoints: a start, a resume, the end of a pause."""
@@ -29,11 +31,14 @@ FROM_THE_CLOCK = frozenset(
         Source.FIRST,
         Source.RESUME,
         Source.RETRY,
+        Source.CLOSED,
     }
 )
 """Sources of moments that were counted from the present; the others name a moment."""
 STEP_TOLERANCE = timedelta(seconds=5)
 """How exactly the length of a clock's step is known."""
+KEPT_SOURCES = frozenset({Source.CLOSED, Source.FINISHED})
+"""What calendars planned so stays so when it is resumed: nothing runs then."""
 ASKED_FOR = frozenset({Source.FIRST, Source.MANUAL})
 """Sources of runs that somebody asked for, and that no plan would bring back."""
 
@@ -44,6 +49,15 @@ class Nudge(NamedTuple):
     before: datetime | None
     candidate: datetime
     applied: bool
+    closed: str | None = None
+    """The calendar for which it was ignored, in words."""
+
+    @property
+    def note(self) -> str | None:
+        """What the caller should know of a nudge that was ignored for a calendar."""
+        if self.closed is None:
+            return None
+        return f"The next run stays as it is: nothing runs at {iso(self.candidate)} ({self.closed})."
 
 
 def nudge(endpoint: Endpoint, now: datetime, when: datetime, source: Source) -> tuple[Endpoint, Nudge]:
@@ -51,12 +65,20 @@ def nudge(endpoint: Endpoint, now: datetime, when: datetime, source: Source) -> 
 
     1. A pause ignores it, and so does what is retired.
     2. The guard, counted from now, bounds it; a closed quota holds it until it opens.
-    3. It applies only if earlier than what is stored.
+    3. Into a moment at which its calendars are closed it is ignored; what runs at the end moves to the
+       opening instead.
+    4. It applies only if earlier than what is stored.
     """
     before = endpoint.next_run_at
     if endpoint.paused(now) or endpoint.retired:
         return endpoint, Nudge(before, when, applied=False)
     candidate, source = _bounded(endpoint, now, when, source)
+    rules = endpoint.calendar_rules
+    if rules is not NO_RULES and (closed := why_kept(rules, candidate)) is not None:
+        opening = first_open(rules, candidate)
+        if opening is None or rules.when_closed is not RUN_AT_END:
+            return endpoint, Nudge(before, candidate, applied=False, closed=closed)
+        candidate, source = opening, Source.CALENDAR
     if before is not None and candidate >= before:
         return endpoint, Nudge(before, candidate, applied=False)
     moved = evolve(endpoint, next_run_at=candidate, next_source=source)
@@ -106,7 +128,8 @@ def _planned_before_step(
     at, source, _ = plan_next_run(now, moved, cron)
     if at is None or source is Source.PAUSED:
         return None
-    if source is Source.BASELINE_CRON:
+    is_closed_fire = source is Source.CLOSED and isinstance(cadence_at(endpoint.baseline, at), Cron)
+    if source is Source.BASELINE_CRON or is_closed_fire:
         following = following_fire(at, at, endpoint, cron)
         return None if following is None or following - at > step + STEP_TOLERANCE else (at, source)
     return at, source
@@ -130,8 +153,11 @@ def plan_from_now(endpoint: Endpoint, now: datetime, cron: CronClock, jitter_ms:
     """The endpoint that may run again, with a fresh plan; a slot that waits for a retry runs at once."""
     if endpoint.open_slot is not None:
         return evolve(endpoint, next_run_at=earliest_run(endpoint, now), next_source=Source.RESUME)
-    moment = not_before_quota(endpoint, unserved_plan(now, endpoint, cron).next_run_at)
-    return spread(evolve(endpoint, next_run_at=moment, next_source=Source.RESUME), jitter_ms)
+    plan = unserved_plan(now, endpoint, cron)
+    in_calendars = endpoint.calendar_rules is not NO_RULES
+    source = plan.source if in_calendars and plan.source in KEPT_SOURCES else Source.RESUME
+    moment = not_before_quota(endpoint, plan.next_run_at)
+    return spread(evolve(endpoint, next_run_at=moment, next_source=source), jitter_ms)
 
 
 def replan(endpoint: Endpoint, now: datetime, cron: CronClock, jitter_ms: int = 0) -> Endpoint:
@@ -156,7 +182,11 @@ def unserved_plan(now: datetime, endpoint: Endpoint, cron: CronClock) -> Plan:
     if fire is None or plan.source is not Source.BASELINE_CRON or fire > last:
         return plan
     following = following_fire(fire, last, endpoint, cron)
-    return plan._replace(next_run_at=following) if following is not None and following > last else plan
+    if following is None or following <= last:
+        return plan
+    if endpoint.calendar_rules is not NO_RULES:
+        return plan_next_run(fire, endpoint, cron)
+    return plan._replace(next_run_at=following)
 
 
 def plan_if_switched_on(

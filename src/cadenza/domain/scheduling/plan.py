@@ -16,6 +16,8 @@ class Source(StrEnum):
     CLAMPED_MIN = "clamped-min"
     CLAMPED_MAX = "clamped-max"
     PAUSED = "paused"
+    CALENDAR = "calendar"
+    CLOSED = "closed"
     FINISHED = "finished"
 
     # The governor never answers with these; they say who else set a stored moment.
@@ -73,6 +75,8 @@ SOURCE_REASONS = {
     Source.CLAMPED_MIN: "limited by minimum interval",
     Source.CLAMPED_MAX: "limited by maximum interval",
     Source.PAUSED: "its pause ends then",
+    Source.CALENDAR: "moved to when its calendar opens",
+    Source.CLOSED: "its calendar is closed then, so that the slot is skipped",
     Source.FINISHED: "its schedule is finished",
     Source.FIRST: "first run after it was created",
     Source.MANUAL: "a run was requested",

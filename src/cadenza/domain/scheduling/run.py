@@ -61,6 +61,8 @@ class Outcome(NamedTuple):
     """With an abandoned run: what was in flight beside it."""
     seen: Json = None
     """What a probe answered, as it is kept for the next to be compared with, in the commit of the run."""
+    closed_until: datetime | None = None
+    """With a run that calendars keep from starting, skipped or cancelled: when they open."""
 
     @property
     def ran(self) -> bool:

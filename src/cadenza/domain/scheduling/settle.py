@@ -17,13 +17,15 @@ from cadenza.domain.scheduling.abandon import (
     suspicion_after,
 )
 from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
+from cadenza.domain.scheduling.calendars.starting import waiting_for_opening
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.governor import BASELINE_INTERVAL, CronClock, guarded, plan_next_run
 from cadenza.domain.scheduling.nudge import earliest_run, not_before_quota
 from cadenza.domain.scheduling.plan import Candidate, Source
 from cadenza.domain.scheduling.requested_runs.ending import after_request, is_cancelled, with_cancel_words
 from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus, SkippedSlot, closed_run
-from cadenza.domain.scheduling.slots import cadence_ms, slots_between, slots_missed
+from cadenza.domain.scheduling.slots import cadence_ms, coalesced_slots, slots_missed, slots_until_open
 from cadenza.domain.scheduling.steer import HintRecord, without_one_shot_of, without_stale_hints
 from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import milliseconds
@@ -86,7 +88,7 @@ def settle_step_by_step(
         after, verdict = _plan_after_cancelled(tidy, completion.claim, now, cron)
     else:
         after, verdict = _next_run(tidy if steered is None else steered.endpoint, completion, now, cron)
-    run = closed_run(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
+    run = closed_run(completion, verdict=verdict, coalesced=coalesced_slots(endpoint, completion, cron))
     turn = turn_of(completion, verdict=verdict)
     seen = completion.outcome.seen
     if steered is None:
@@ -114,6 +116,7 @@ def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
         and endpoint.skipped_at is None
         and endpoint.requested is None
         and endpoint.cancel_request is None
+        and endpoint.calendar_rules is NO_RULES
         and not claim.is_requested
     )
 
@@ -186,15 +189,6 @@ def _without_answered_one_shot(endpoint: Endpoint, completion: Completion, now: 
     return without_one_shot_of(completion.claim.slot, endpoint) if passed else endpoint
 
 
-def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:
-    """The slots that this run stands for beside its own; a released claim stands for none."""
-    claim, outcome, finished_at = completion
-    if claim.started_at is None and outcome.status is RunStatus.CANCELLED:
-        return 0
-    late = slots_between(endpoint, claim.due_at, claim.started_at or finished_at, cron)
-    return endpoint.missed_slots + late
-
-
 def _next_run(endpoint: Endpoint, completion: Completion, now: datetime, cron: CronClock) -> _NextRun:
     claim, outcome, _ = completion
     match outcome.status:
@@ -208,13 +202,19 @@ def _next_run(endpoint: Endpoint, completion: Completion, now: datetime, cron: C
             served = endpoint if outcome.ran else evolve(endpoint, skipped_at=now)
             return _plan_next(served, claim, now, cron)
         case RunStatus.CANCELLED:
-            return _cancelled(endpoint, claim, now)
+            return _cancelled(endpoint, completion, now)
         case RunStatus.ABANDONED:
             return _abandoned(endpoint, completion, now)
 
 
-def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _NextRun:
-    """What ran is tried again; what never started is over if its slot came due and has been moved."""
+def _cancelled(endpoint: Endpoint, completion: Completion, now: datetime) -> _NextRun:
+    """What ran is tried again; what never started is over if its slot came due and has been moved.
+
+    What calendars kept from starting waits until they open.
+    """
+    claim, opening = completion.claim, completion.outcome.closed_until
+    if opening is not None:
+        return _NextRun(waiting_for_opening(endpoint, claim, opening), verdict=False)
     if claim.started_at is not None:
         return _keep_slot_open(endpoint, claim, now)
     moved = endpoint.next_run_at != claim.slot and endpoint.open_slot is None
@@ -259,7 +259,10 @@ def _plan_next(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock)
     """The slot is over; the governor says when next."""
     over = endpoint if endpoint.open_slot is None else evolve(endpoint, open_slot=None)
     moment, source, _ = plan_next_run(now, over, cron)
-    missed = slots_missed(over, claim.started_at, now, cron) if claim.started_at else 0
+    if source is Source.CALENDAR and moment is not None:
+        missed = max(0, slots_until_open(over, over.anchor(now), moment, cron) - 1)
+    else:
+        missed = slots_missed(over, claim.started_at, now, cron) if claim.started_at else 0
     moment = not_before_quota(over, moment)
     return _NextRun(evolve(over, next_run_at=moment, next_source=source, missed_slots=missed), verdict=True)
 

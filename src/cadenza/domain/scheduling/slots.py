@@ -3,11 +3,13 @@
 from datetime import datetime, timedelta
 from itertools import islice
 
-from cadenza.domain.scheduling.baseline import Cron, DayParts
-from cadenza.domain.scheduling.calendars.day_part_planning import propose, stretches
+from cadenza.domain.scheduling.baseline import Cron, DayParts, Every
+from cadenza.domain.scheduling.calendars.day_part_planning import INSTANT, propose, stretches
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, stretched
 from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.run import Completion, RunStatus
 from cadenza.domain.validation import milliseconds
 
 MOST_COUNTED = 1_000
@@ -32,8 +34,35 @@ def _within_guard(endpoint: Endpoint, interval: int) -> int:
 
 
 def slots_between(endpoint: Endpoint, since: datetime, until: datetime, cron: CronClock) -> int:
-    """The moments of the cadence after `since`, up to `until`."""
-    return _passed(endpoint, since, until, cron)[1] if until > since else 0
+    """The moments of the cadence after `since`, up to `until`.
+
+    If it is open at the end, those at which its calendars were closed do not count: nothing was to run.
+    """
+    if until <= since:
+        return 0
+    open_times = endpoint.calendar_rules.open_times
+    if open_times is not None and open_times.is_open(until):
+        return _passed_while_open(endpoint, open_times.spans_between(since, until), (since, until), cron)
+    return _passed(endpoint, since, until, cron)[1]
+
+
+def coalesced_slots(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:
+    """The slots that this run stands for beside its own; a released claim stands for none.
+
+    One that is skipped while its calendars are closed stands for all until they open.
+    """
+    claim, outcome, finished_at = completion
+    if claim.started_at is None and outcome.status is RunStatus.CANCELLED:
+        return 0
+    if outcome.closed_until is not None:
+        return endpoint.missed_slots + slots_until_open(endpoint, claim.due_at, outcome.closed_until, cron)
+    late = slots_between(endpoint, claim.due_at, claim.started_at or finished_at, cron)
+    return endpoint.missed_slots + late
+
+
+def slots_until_open(endpoint: Endpoint, since: datetime, opening: datetime, cron: CronClock) -> int:
+    """The moments of the cadence after `since` and before its calendars open."""
+    return slots_between(endpoint, since, opening - INSTANT, cron)
 
 
 def slots_missed(endpoint: Endpoint, started: datetime, now: datetime, cron: CronClock) -> int:
@@ -45,7 +74,9 @@ def slots_missed(endpoint: Endpoint, started: datetime, now: datetime, cron: Cro
     if now <= started or endpoint.paused(now):
         return 0
     intervals, slots = _passed(endpoint, started, now, cron)
-    return slots - 1 if intervals else slots
+    if endpoint.calendar_rules is not NO_RULES:
+        slots = slots_between(endpoint, started, now, cron)
+    return max(0, slots - 1) if intervals else slots
 
 
 def _passed(endpoint: Endpoint, since: datetime, until: datetime, cron: CronClock) -> tuple[int, int]:
@@ -80,6 +111,26 @@ def _passed_by_parts(
     slots = sum(one.count_until(until) for one in islice(following, MOST_COUNTED))
     has_passed = int(due is not None and due.at <= until)
     return max(hinted, has_passed), max(hinted, has_passed, slots)
+
+
+def _passed_while_open(
+    endpoint: Endpoint,
+    spans: list[tuple[datetime, datetime]],
+    bounds: tuple[datetime, datetime],
+    cron: CronClock,
+) -> int:
+    """The slots within spans; an interval keeps its steps from one span to the next."""
+    since, until = bounds
+    count, is_line = 0, cadence_ms(endpoint, until) is None
+    for opens, closes in spans:
+        begin, end = max(since, opens - INSTANT), min(until, closes - INSTANT)
+        if is_line:
+            count += _passed(endpoint, begin, end, cron)[1]
+        else:
+            count += _passed(endpoint, since, end, cron)[1] - _passed(endpoint, since, begin, cron)[1]
+        if count >= MOST_COUNTED and not isinstance(endpoint.baseline, Every):
+            break
+    return count
 
 
 def _fires_between(line: Cron, since: datetime, until: datetime, cron: CronClock) -> int:

@@ -10,6 +10,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.monitoring.heartbeat import refuse_heartbeat
 from cadenza.domain.planning.planner_limits import why_kept_off
 from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.calendars.gate import first_open, refuse_never
 from cadenza.domain.scheduling.due import closed_gate, due
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
@@ -79,7 +80,7 @@ def take_interval_hint(
     moved, nudged = nudge(hinted, now, now + milliseconds(hint.interval_ms), Source.AI_INTERVAL)
     if endpoint.hint_mode is HintMode.OVERRIDE:
         moved = relax(moved, now, cron)
-    return ChangedEndpoint(moved, record=record, nudge=nudged)
+    return ChangedEndpoint(moved, record=record, nudge=nudged, note=nudged.note)
 
 
 @not_for_schedules
@@ -93,7 +94,7 @@ def take_one_shot(
     tidy, passed = without_stale_hints(endpoint, now)
     hinted = evolve(tidy, one_shot_hint=replace(hint, origin=origin))
     moved, nudged = nudge(hinted, now, hint.at, Source.AI_ONESHOT)
-    return ChangedEndpoint(moved, passed, record, nudged)
+    return ChangedEndpoint(moved, passed, record, nudged, nudged.note)
 
 
 @not_for_schedules
@@ -237,9 +238,10 @@ DEFINITION_FIELDS = (
     "parent_id",
     "limit_key",
     "priority",
+    "calendar_rules",
 )
 """The fields that an owner writes; the others are its state."""
-CADENCE_FIELDS = ("baseline", "guard", "policy", "hint_mode")
+CADENCE_FIELDS = ("baseline", "guard", "policy", "hint_mode", "calendar_rules")
 """The fields that decide when the next run is."""
 
 
@@ -248,9 +250,11 @@ def plan_first_run(
 ) -> Endpoint:
     """A new endpoint with its first run planned, one interval away, or due at once."""
     refuse_new_schedule(endpoint)
+    refuse_never(endpoint, now)
     plan = plan_next_run(now, endpoint, cron)
-    if start_now and plan.source is not Source.PAUSED:
-        return spread(evolve(endpoint, next_run_at=now, next_source=Source.FIRST), jitter_ms)
+    if start_now and plan.source not in (Source.PAUSED, Source.FINISHED):
+        at_once = first_open(endpoint.calendar_rules, now)
+        return spread(evolve(endpoint, next_run_at=at_once, next_source=Source.FIRST), jitter_ms)
     return spread(evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source), jitter_ms)
 
 
@@ -274,6 +278,8 @@ def redefine(
         return ChangedEndpoint(endpoint)
     if definition_differs(endpoint, wanted, ("target", "job_id")):
         refuse_new_schedule(wanted)
+    if definition_differs(endpoint, wanted, ("baseline", "calendar_rules")):
+        refuse_never(wanted, now)
     changes = {field: getattr(wanted, field) for field in DEFINITION_FIELDS}
     if isinstance(wanted.baseline, Once):
         changes["interval_hint"] = None

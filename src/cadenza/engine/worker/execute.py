@@ -6,6 +6,8 @@ from datetime import datetime
 from functools import lru_cache
 
 from cadenza.domain.job_failure import LONGEST_TRACEBACK, error_text, traceback_text
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
+from cadenza.domain.scheduling.calendars.starting import kept_back
 from cadenza.domain.scheduling.due import misfired
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.policy import cut_timeout
@@ -90,9 +92,9 @@ class Executor:
         self._deadlines = Deadlines()
 
     async def admit(self, claims: Sequence[Claim]) -> list[QuotaAnswer]:
-        """The quota's answer for each claim, asked in one batch; a misfired claim costs nothing."""
+        """The quota's answer for each claim, asked in one batch; one that will not start costs nothing."""
         now = self._clock.now()
-        is_free = [misfired(claim, now) for claim in claims]
+        is_free = [misfired(claim, now) or _is_kept(claim, now) for claim in claims]
         if claims and not any(is_free):
             return await self._quota.check([_request(claim.endpoint.tenant_id) for claim in claims])
         paying = [claim for claim, costs_nothing in zip(claims, is_free, strict=True) if not costs_nothing]
@@ -105,6 +107,9 @@ class Executor:
     ) -> Completion:
         """Run the claim in the current task, which a caller may name; or skip it, with the reason."""
         now = self._clock.now()
+        if claim.endpoint.calendar_rules is not NO_RULES and (kept := kept_back(claim, now)) is not None:
+            is_over = kept.status is RunStatus.SKIPPED
+            return Completion(claim if is_over else claim._replace(started_at=None), kept, now)
         if answer.opens_at is not None and answer.opens_at > now:
             outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
         elif misfired(claim, now):
@@ -141,6 +146,10 @@ def _request(tenant_id: str) -> QuotaRequest:
     return QuotaRequest(QuotaKind.ENDPOINT, tenant_id)
 
 
+def _is_kept(claim: Claim, now: datetime) -> bool:
+    return claim.endpoint.calendar_rules is not NO_RULES and kept_back(claim, now) is not None
+
+
 def _with_timeout(claim: Claim, longest_ms: int | None) -> Claim:
     policy = claim.endpoint.policy
     cut = cut_timeout(policy, longest_ms)
@@ -159,13 +168,17 @@ def _too_late(claim: Claim) -> Outcome:
     return Outcome(RunStatus.TIMEOUT, timeout_ms, error=f"no answer within {timeout_ms} ms")
 
 
+def _says_why(outcome: Outcome) -> bool:
+    return any(one is not None for one in (outcome.opens_at, outcome.seen, outcome.closed_until))
+
+
 def _checked(outcome: object) -> Outcome:
     if not isinstance(outcome, Outcome):
         return Outcome(
             RunStatus.FAILURE, error=f"the dispatcher answered {type(outcome).__name__}, not an outcome"
         )
-    if outcome.status is RunStatus.SKIPPED and (outcome.opens_at is not None or outcome.seen is not None):
-        return outcome  # The dispatcher has a quota of its own, or a probe that found nothing new.
+    if outcome.status is RunStatus.SKIPPED and _says_why(outcome):
+        return outcome  # A quota of the dispatcher, a probe that found nothing new, a heartbeat while closed.
     if outcome.status is not SUCCESS and outcome.status not in REPORTABLE:
         return Outcome(RunStatus.FAILURE, error=f"the dispatcher answered the status {outcome.status!r}")
     if type(outcome.status) is not RunStatus:

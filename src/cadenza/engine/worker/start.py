@@ -23,8 +23,8 @@ DOWNTIME = timedelta(seconds=5)
 """A claim that is later than this came after a time without workers, or while its job was not active."""
 PACED = SHARED | {Source.BASELINE_INTERVAL, Source.AI_INTERVAL, Source.CLAMPED_MIN, Source.CLAMPED_MAX}
 """What would fall into step after downtime; a moment that somebody named stays as it is."""
-ALWAYS = frozenset({Source.BASELINE_CRON, Source.QUOTA})
-"""What is stored at a moment that many share: a cron line's slot, and the opening of a quota."""
+ALWAYS = frozenset({Source.BASELINE_CRON, Source.QUOTA, Source.CALENDAR})
+"""What is stored at a moment that many share: a cron line's slot, and the opening of a quota or calendar."""
 
 
 class Starter:
@@ -187,7 +187,7 @@ def jitter_of(claim: Claim, most_ms: int) -> timedelta:
 
     1. What runs once, a one-shot, a retry, a run that was asked for and what holds the place of a limit start
        at their moment.
-    2. Cron lines are always spread, and so is what waits for a quota.
+    2. Cron lines are always spread, and so is what waits for a quota or a calendar.
     3. The others have an offset in their plan (`spread`), and get another where they fall into step all
        the same: at the end of a pause that began during a run, and after downtime.
     """

@@ -254,6 +254,7 @@ const TIMELINE_MARKS = [
   { class: "source-one-shot", label: "one-shot" },
   { class: "source-clamped", label: "limited by min/max interval" },
   { class: "source-paused", label: "after a pause" },
+  { class: "source-calendar", label: "by a calendar" },
   { class: "source-other", label: "other" },
   { class: "mark-failure", label: "failed" },
   { class: "mark-forbidden", label: "outside the limits" },

@@ -12,7 +12,7 @@ import { RANGES, utc } from "../../run/time_range";
 import { SOURCE_LABELS } from "../../ui/parts";
 
 const STATUSES = ["success", "failure", "timeout", "abandoned", "skipped", "cancelled"];
-const SOURCES = ["baseline-interval", "baseline-cron", "baseline-once", "ai-interval", "ai-oneshot", "clamped-min", "clamped-max", "paused", "first", "manual", "resume", "retry", "quota", "heartbeat", "rerun", "backfill"];
+const SOURCES = ["baseline-interval", "baseline-cron", "baseline-once", "ai-interval", "ai-oneshot", "clamped-min", "clamped-max", "paused", "calendar", "closed", "first", "manual", "resume", "retry", "quota", "heartbeat", "rerun", "backfill"];
 const TYPING_MS = 300;
 
 /** Sources that share a label in lists are told apart where one is chosen: `baseline (cron)`. */

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from cadenza.domain.agents.schedule_protection import not_for_schedules
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.monitoring.heartbeat import refuse_heartbeat
 from cadenza.domain.scheduling.baseline import Cron, DayParts, Every, Once, cadence_at
 from cadenza.domain.scheduling.calendars.day_part_planning import (
@@ -16,6 +16,8 @@ from cadenza.domain.scheduling.calendars.day_part_planning import (
     stretch_at,
     stretches,
 )
+from cadenza.domain.scheduling.calendars.gate import first_open, is_closed, why_kept
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.plan import RunKind
@@ -29,9 +31,11 @@ from cadenza.domain.validation import milliseconds
 def take_requests(endpoint: Endpoint, wanted: Sequence[RunRequest], *, now: datetime) -> ChangedEndpoint:
     """Let requested runs wait behind those that wait already, as many as there is room for.
 
-    A slot that waits already does not wait twice.
+    A slot that waits already does not wait twice. Conflict if its calendars let nothing run any more.
     """
     refuse_heartbeat(endpoint)
+    if first_open(endpoint.calendar_rules, now) is None:
+        raise Conflict(f"{endpoint.name} runs no more: {why_kept(endpoint.calendar_rules, now)}.")
     queue = endpoint.requested or RequestQueue((), now)
     slots = {one.slot for one in queue.waiting}
     new = [one for one in wanted if one.slot not in slots][: MOST_WAITING - len(queue.waiting)]
@@ -71,7 +75,16 @@ def missed_slots(
     2. An interval is counted from the first moment; a slot is missed if no run was for it, nor for a
        moment before the next.
     3. Day parts have the slots of the part that was in force, an interval's from where it began.
+    4. A slot at which its calendars were closed is not missed.
     """
+    slots = _slots_without_run(endpoint, since, until, served, cron)
+    rules = endpoint.calendar_rules
+    return slots if rules is NO_RULES else (slot for slot in slots if not is_closed(rules, slot))
+
+
+def _slots_without_run(
+    endpoint: Endpoint, since: datetime, until: datetime, served: Iterable[datetime], cron: CronClock
+) -> Iterator[datetime]:
     baseline = endpoint.baseline
     match baseline:
         case Cron():

@@ -80,7 +80,7 @@ def _still_waiting(queue: RequestQueue, completion: Completion) -> RequestQueue:
     is_used = claim.started_at is not None and outcome.status is not RunStatus.SKIPPED
     attempt = claim.attempt + 1 if is_used or outcome.status is RunStatus.ABANDONED else claim.attempt
     waiting = tuple(one._replace(attempt=attempt) if one.slot == claim.slot else one for one in queue.waiting)
-    return RequestQueue(waiting, queue.since)
+    return RequestQueue(waiting, outcome.closed_until or queue.since)
 
 
 def _guarded_schedule(endpoint: Endpoint, now: datetime) -> Endpoint:

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from cadenza.domain.scheduling.calendars.gate import first_open
+from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.nudge import earliest_run
 from cadenza.domain.scheduling.requested_runs.queue import RunRequest
@@ -14,6 +16,7 @@ def request_opens_at(endpoint: Endpoint) -> datetime | None:
     1. It waits since it was asked for, or since the requested run before it ended.
     2. The guard, a pause and a closed quota hold it like any other run.
     3. What is switched off, deleted or retired runs nothing; an endpoint that is finished does.
+    4. While its calendars are closed it waits for the opening; without one ahead it does not start.
     """
     queue = endpoint.requested
     if queue is None or not endpoint.switched_on or endpoint.retired:
@@ -22,7 +25,8 @@ def request_opens_at(endpoint: Endpoint) -> datetime | None:
     for gate in (endpoint.paused_until, endpoint.quota_opens_at):
         if gate is not None and gate > moment:
             moment = gate
-    return moment
+    rules = endpoint.calendar_rules
+    return moment if rules is NO_RULES else first_open(rules, moment)
 
 
 def next_request(endpoint: Endpoint, regular: datetime | None) -> RunRequest | None:
