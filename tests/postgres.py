@@ -31,6 +31,8 @@ TABLES = (
     "endpoints",
     "endpoint_states",
     "endpoint_labels",
+    "calendars",
+    "calendar_uses",
     "leases",
     "functions",
     "runs",

@@ -16,6 +16,7 @@ from cadenza.ports.access import (
 )
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
 from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ChannelStore, ConditionStore
+from cadenza.ports.calendars.calendar_store import CalendarStore
 from cadenza.ports.catalog import Catalog, LimitStore
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
@@ -58,6 +59,7 @@ class Store:
     idempotency: IdempotencyStore
     rates: RateStore
     limits: LimitStore
+    calendars: CalendarStore
     audit: AuditStore
 
     statistics: StatisticsStore

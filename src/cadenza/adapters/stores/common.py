@@ -18,6 +18,8 @@ from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.monitoring.condition import Condition
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.abandon import is_in_order
+from cadenza.domain.scheduling.calendars.definition import MOST_CALENDARS
+from cadenza.domain.scheduling.calendars.following import with_calendars_of
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
@@ -25,6 +27,7 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import has_labels
 from cadenza.ports.alerting import ConditionFilter
+from cadenza.ports.calendars.calendar_store import CalendarUse
 from cadenza.ports.catalog import BulkChange, EndpointFilter
 from cadenza.ports.scheduling import RunFilter
 
@@ -78,6 +81,11 @@ def with_job_active(endpoint: Endpoint, job: Job | None) -> Endpoint:
     return endpoint if endpoint.job_active is active else evolve(endpoint, job_active=active)
 
 
+def following_job(endpoint: Endpoint, job: Job | None) -> Endpoint:
+    """The endpoint, switched on or off with its job, and kept by its calendars."""
+    return with_job_active(with_calendars_of(endpoint, job), job)
+
+
 def wakes(before: Endpoint, after: Endpoint) -> bool:
     """Does a change concern sleeping workers: has a next run moved, or a request come or gone?"""
     return (before.next_run_at, before.requested, before.cancel_request) != (
@@ -100,8 +108,8 @@ def checked_bulk_change(decided: BulkChange, tenant_id: str, jobs: Mapping[str, 
 
 
 def change_with_job_active(amended: ChangedEndpoint, job: Job | None) -> ChangedEndpoint:
-    """A change, with an endpoint that is switched on or off with its job."""
-    return amended._replace(endpoint=with_job_active(amended.endpoint, job))
+    """A change, with an endpoint that is switched on or off with its job, and kept by its calendars."""
+    return amended._replace(endpoint=following_job(amended.endpoint, job))
 
 
 def same_job(before: Job, after: Job) -> Job:
@@ -165,6 +173,22 @@ def read_limited_by(written: str | None) -> tuple[str, ...]:
 def no_limit(kind: LimitKind, name: str) -> NotFound:
     """There is no such limit, or it belongs to another tenant."""
     return NotFound(f"There is no limit for the {kind} {name}.")
+
+
+def too_many_calendars() -> LimitReached:
+    """The tenant has as many calendars as it may have."""
+    return LimitReached(f"A tenant may have at most {MOST_CALENDARS} calendars: delete one.")
+
+
+def calendar_changed(calendar_id: str) -> Conflict:
+    """The calendar is not the one that was compiled."""
+    return Conflict(f"The calendar {calendar_id} was changed meanwhile; try again.")
+
+
+def calendar_in_use(calendar_id: str, use: CalendarUse) -> Conflict:
+    """The calendar cannot be deleted, since something uses it."""
+    words = f"is used by the {use.kind} {use.id}; take it off all that use it, and then delete it"
+    return Conflict(f"The calendar {calendar_id} {words}.")
 
 
 def too_many_limits() -> LimitReached:

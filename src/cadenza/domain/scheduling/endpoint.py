@@ -265,6 +265,8 @@ class Job:
     """What its owner keeps beside it, such as a team or a runbook; the scheduler does not read it."""
     pause_origin: str | None = None
     """Who switched it off."""
+    calendar_rules: CalendarRules = NO_RULES
+    """Its `only_during` and `never_during` keep its endpoints, too."""
 
     def __post_init__(self) -> None:
         convert_to_utc(self, "created_at")

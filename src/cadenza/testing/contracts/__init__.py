@@ -37,6 +37,7 @@ from cadenza.testing.contracts.planning.feed import FeedContract, RecentRunsCont
 from cadenza.testing.contracts.planning.planner import PlannerContract
 from cadenza.testing.contracts.planning.rules import RuleContract
 from cadenza.testing.contracts.scheduling.bounded_claims import BoundedClaimContract
+from cadenza.testing.contracts.scheduling.calendars import CalendarContract
 from cadenza.testing.contracts.scheduling.cancelled_runs import CancelledRunContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
 from cadenza.testing.contracts.scheduling.functions import FunctionContract
@@ -84,6 +85,7 @@ class StoreContract(
     SteeringContract,
     ListingContract,
     CatalogContract,
+    CalendarContract,
     KeyContract,
     SessionContract,
     StatisticsContract,

@@ -28,8 +28,32 @@ jobs = Table(
     Column("created_at", Moment),
     Column("metadata", Document),
     Column("pause_origin", Text),
+    Column("calendar_rules", Text),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
+
+calendars = Table(
+    "calendars",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("definition", Document, nullable=False),
+    Column("compiled", Document, nullable=False),
+    Column("compiled_until", Moment, nullable=False),
+    Column("created_at", Moment),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    Index("calendars_compiled_until", "compiled_until"),
+)
+
+USE = ("tenant_id", "calendar_id", "kind", "used_by_id")
+calendar_uses = Table(
+    "calendar_uses",
+    metadata,
+    *(Column(name, Key, nullable=False) for name in USE),
+    PrimaryKeyConstraint(*USE),
+    Index("calendar_uses_by_user", "tenant_id", "kind", "used_by_id"),
+)
+"""What names each calendar."""
 
 endpoints = Table(
     "endpoints",

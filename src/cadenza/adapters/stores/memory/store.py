@@ -21,6 +21,7 @@ from cadenza.adapters.stores.memory.monitoring.slo_alerts import MemoryAlerts, M
 from cadenza.adapters.stores.memory.monitoring.statistics import MemoryDailyStatistics, MemoryStatistics
 from cadenza.adapters.stores.memory.planning.analyses import MemoryAnalyses
 from cadenza.adapters.stores.memory.planning.rules import MemoryRules
+from cadenza.adapters.stores.memory.scheduling.calendars import MemoryCalendars
 from cadenza.adapters.stores.memory.scheduling.catalog import MemoryCatalog
 from cadenza.adapters.stores.memory.scheduling.endpoints import MemoryEndpoints
 from cadenza.adapters.stores.memory.scheduling.functions import MemoryFunctions
@@ -58,6 +59,7 @@ class MemoryStore(Store):
             idempotency=MemoryReplies(tables),
             rates=MemoryRates(tables),
             limits=MemoryLimits(tables),
+            calendars=MemoryCalendars(tables),
             audit=MemoryAudit(tables),
             statistics=MemoryStatistics(tables),
             slos=MemorySlos(tables),

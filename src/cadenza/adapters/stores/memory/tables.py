@@ -8,7 +8,7 @@ from functools import partial
 from threading import RLock
 from typing import NamedTuple
 
-from cadenza.adapters.stores.common import not_found, owners_of_prompts, wakes, with_job_active
+from cadenza.adapters.stores.common import following_job, not_found, owners_of_prompts, wakes, with_job_active
 from cadenza.adapters.stores.memory.scheduling.due_index import DueByShare, DueIndex
 from cadenza.adapters.stores.wakeup import TurnWakeups, UserWakeups, Wakeups
 from cadenza.domain.access.audit import AuditRecord
@@ -29,6 +29,7 @@ from cadenza.domain.monitoring.heartbeat import Signal
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.abandon import is_suspect, sweep_at
+from cadenza.domain.scheduling.calendars.compile import CompiledCalendar
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.run import ProcessDeath, Run, SkippedSlot, skipped_run
@@ -117,6 +118,7 @@ class MemoryTables:
     runs: dict[EndpointKey, dict[str, Run]] = field(default_factory=partial(defaultdict, dict))
     hints: dict[EndpointKey, list[HintRecord]] = field(default_factory=partial(defaultdict, list))
     jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
+    calendars: dict[tuple[str, str], CompiledCalendar] = field(default_factory=dict)
 
     rules: dict[tuple[str, str], Rule] = field(default_factory=dict)
     feed: deque[Run] = field(default_factory=partial(deque, maxlen=FEED_SIZE))
@@ -182,13 +184,16 @@ class MemoryTables:
         """Write a new endpoint, active if its job is, and wake the workers."""
         self.check_owners([endpoint])
         self.ranks[endpoint.key] = len(self.ranks)
-        self.put_endpoint(self.under_limits(with_job_active(endpoint, self._job_of(endpoint))))
+        self.put_endpoint(self.under_limits(following_job(endpoint, self._job_of(endpoint))))
         self.wakeups.notify([endpoint.tenant_id])
 
     def amend_endpoint(self, amended: ChangedEndpoint) -> ChangedEndpoint:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
         self.check_owners([amended.endpoint])
-        after = self.under_limits(with_job_active(amended.endpoint, self._job_of(amended.endpoint)))
+        after = amended.endpoint
+        if after.job_id != self.endpoints[after.key].job_id:
+            after = following_job(after, self._job_of(after))
+        after = self.under_limits(with_job_active(after, self._job_of(after)))
         moved = wakes(self.endpoints[after.key], after)
         self.put_endpoint(after, amended.skipped)
         if amended.closed is not None:

@@ -23,6 +23,7 @@ from cadenza.adapters.stores.sql.monitoring.health import SqlHealth
 from cadenza.adapters.stores.sql.monitoring.heartbeats import SqlHeartbeats
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlAlerts, SqlSlos
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
+from cadenza.adapters.stores.sql.scheduling.calendars import SqlCalendars
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.scheduling.functions import SqlFunctions
@@ -75,6 +76,7 @@ class SqlStore(Store):
             idempotency=SqlReplies(database),
             rates=SqlRates(database),
             limits=SqlLimits(database, tables),
+            calendars=SqlCalendars(database, tables),
             audit=SqlAudit(database),
             statistics=statistics,
             slos=SqlSlos(database),

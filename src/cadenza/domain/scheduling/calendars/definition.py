@@ -139,6 +139,18 @@ def write_definition(definition: CalendarDefinition) -> dict[str, Any]:
     return {"name": definition.name, "timezone": definition.timezone, **document}
 
 
+def read_definition(document: dict[str, Any], *, tenant_id: str, calendar_id: str) -> CalendarDefinition:
+    """The definition of a document; InvalidRequest if a part of it is not as it must be."""
+    return CalendarDefinition(
+        tenant_id=tenant_id,
+        id=calendar_id,
+        name=document.get("name") or "",
+        timezone=document.get("timezone") or "UTC",
+        open_during=read_parts(document),
+        except_during=read_parts(document.get("except_during") or {}),
+    )
+
+
 def read_parts(document: dict[str, Any]) -> CalendarParts:
     """The parts of a document; InvalidRequest if one of them is not as it must be."""
     return CalendarParts(

@@ -12,6 +12,7 @@ from cadenza.adapters.stores.sql.given_rows import beginning_with
 from cadenza.adapters.stores.sql.monitoring.conditions import DROP_MESSAGES
 from cadenza.adapters.stores.sql.rows import Read, Row, document
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
+from cadenza.adapters.stores.sql.scheduling.labels_and_uses import drop_uses
 from cadenza.domain.agents.users import Agent, AgentKey, Runtime, User, UserKey, agent_target
 from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.domain.monitoring.condition import endpoint_condition
@@ -179,5 +180,6 @@ async def _remove_endpoints(
     conditions = [endpoint_condition(tenant_id, id_) for id_ in ids]
     await connection.executemany(REMOVE_CONDITION, conditions)
     await connection.executemany(DROP_MESSAGES, conditions)
+    await drop_uses(connection, tenant_id, "endpoint", ids)
     statement = "DELETE FROM endpoints WHERE tenant_id = $1 AND id = ANY ($2::text[])"
     await connection.execute(statement, tenant_id, ids)

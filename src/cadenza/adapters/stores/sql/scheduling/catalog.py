@@ -17,6 +17,7 @@ from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, write_job
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, read_endpoints, read_jobs
 from cadenza.adapters.stores.sql.scheduling.jobs import DROP, PUT, WITH_STATE, SqlJobs
+from cadenza.adapters.stores.sql.scheduling.labels_and_uses import drop_uses, put_job_uses
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
@@ -147,7 +148,9 @@ class SqlCatalog(SqlJobs):
         if not touched:
             return False
         await connection.execute(DROP, tenant_id, list(decided.removed_jobs))
+        await drop_uses(connection, tenant_id, "job", decided.removed_jobs)
         await connection.executemany(PUT, [write_job(job) for job in decided.jobs])
+        await put_job_uses(connection, decided.jobs)
         await self._follow(connection, tenant_id, touched)
         return True
 

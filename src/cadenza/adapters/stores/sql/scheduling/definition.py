@@ -42,6 +42,7 @@ JOB = (
     "created_at",
     "metadata",
     "pause_origin",
+    "calendar_rules",
 )
 LABEL = ("tenant_id", "name", "value", "endpoint_id")
 KINDS: dict[str, type] = {
@@ -63,6 +64,7 @@ LONGEST_REMEMBERED = 4_096
 
 def write_job(job: Job) -> tuple[Any, ...]:
     """The columns `JOB`."""
+    has_calendars = job.calendar_rules != NO_RULES
     return (
         job.tenant_id,
         job.id,
@@ -73,12 +75,13 @@ def write_job(job: Job) -> tuple[Any, ...]:
         job.created_at,
         orjson.dumps(job.metadata).decode() if job.metadata else None,
         job.pause_origin,
+        orjson.dumps(write_calendar_rules(job.calendar_rules)).decode() if has_calendars else None,
     )
 
 
 def read_job(row: Iterable[Any], read: Callable[[Any], Any]) -> Job:
     """The job of a row selected as `JOB`."""
-    tenant_id, id_, name, active, description, applied, created_at, metadata, pause_origin = row
+    tenant_id, id_, name, active, description, applied, created_at, metadata, pause_origin, rules = row
     return _unchecked(
         Job,
         {
@@ -91,6 +94,7 @@ def read_job(row: Iterable[Any], read: Callable[[Any], Any]) -> Job:
             "created_at": read(created_at),
             "metadata": {} if metadata is None else orjson.loads(metadata),
             "pause_origin": pause_origin,
+            "calendar_rules": NO_RULES if rules is None else read_calendar_rules(orjson.loads(rules)),
         },
     )
 

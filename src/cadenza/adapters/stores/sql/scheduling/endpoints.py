@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from cadenza.adapters.stores.common import (
     already_exists,
     change_with_job_active,
+    following_job,
     not_found,
     owners_of_prompts,
     wakes,
-    with_job_active,
 )
 from cadenza.adapters.stores.sql.access.limit_rows import following_limits, with_limits
 from cadenza.adapters.stores.sql.database import (
@@ -33,10 +33,12 @@ from cadenza.adapters.stores.sql.rows import (
 )
 from cadenza.adapters.stores.sql.scheduling.definition import (
     JOB,
-    LABEL,
     read_job,
-    write_labels,
     write_owner_columns,
+)
+from cadenza.adapters.stores.sql.scheduling.labels_and_uses import (
+    add_labels_and_uses,
+    change_labels_and_uses,
 )
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.scheduling.due import claimable_at
@@ -111,14 +113,6 @@ UPDATE_STATES = {
 }
 """A command changes one endpoint, nearly always: on SQLite a plain row takes half the time of a table of
 one row. PostgreSQL takes all rows of a batch in one round trip."""
-ADD_LABELS = (
-    f"INSERT INTO endpoint_labels ({', '.join(LABEL)}) SELECT {', '.join(LABEL)}"
-    f" FROM {parameter_table('g', *LABEL)} WHERE true ON CONFLICT DO NOTHING"
-)
-DROP_LABELS = (
-    f"DELETE FROM endpoint_labels WHERE ({', '.join(LABEL)}) IN"
-    f" (SELECT {', '.join(LABEL)} FROM {parameter_table('g', *LABEL)})"
-)
 ADD_RUNS = (
     f"INSERT INTO runs ({', '.join(Run._fields)})"
     f" SELECT {', '.join(f'g.{column}' for column in Run._fields)} FROM {parameter_table('g', *Run._fields)}"
@@ -152,7 +146,7 @@ class EndpointTables:
         job = (await self.jobs_by_id(connection, tenant_id, [job_id])).get(job_id)
         if admission.known_job and job is None:
             raise not_found("job", job_id)
-        endpoint = with_job_active(endpoint, job)
+        endpoint = following_job(endpoint, job)
         await self.add_all(connection, [endpoint])
         if admission.most is not None and endpoint.live:
             live = await connection.fetchval(COUNT_LIVE_UP_TO, tenant_id, admission.most + 1)
@@ -174,14 +168,14 @@ class EndpointTables:
                     raise already_exists("endpoint", endpoint.id)
             columns = await for_many(batch, lambda many: columns_of(_states(many)))
             await connection.execute(ADD_STATES[self._dialect], *columns)
-            await _write_labels(connection, ADD_LABELS, *map(write_labels, batch))
+            await add_labels_and_uses(connection, batch)
 
     async def amend(self, connection: Connection, changed: Sequence[Changed]) -> list[ChangedEndpoint]:
         """Write changes to locked rows with all that they record; wake workers if a next run has moved."""
         amended = await self._following_new_jobs(connection, changed)
         amended = await following_limits(connection, [before for before, _ in changed], amended)
         pairs = [(before, after.endpoint) for (before, _), after in zip(changed, amended, strict=True)]
-        differing = await for_many(pairs, lambda many: [one for one in many if definition_differs(*one)])
+        differing = await for_many(pairs, lambda many: [one for one in many if _is_redefined(*one)])
         await _write_definitions(connection, differing)
         await self.write_states(connection, [after for _, after in pairs])
         await self.record(connection, amended)
@@ -268,6 +262,10 @@ def _moves(before: Endpoint, after: ChangedEndpoint) -> bool:
     return after.endpoint.job_id != before.job_id
 
 
+def _is_redefined(before: Endpoint, after: Endpoint) -> bool:
+    return after.calendar_rules != before.calendar_rules or definition_differs(before, after)
+
+
 def _states(endpoints: Iterable[Endpoint]) -> list[tuple[object, ...]]:
     return [(*endpoint.key, *write_state(endpoint)) for endpoint in endpoints]
 
@@ -288,12 +286,4 @@ async def _write_definitions(connection: Connection, pairs: Sequence[tuple[Endpo
             batch, lambda many: columns_of([write_owner_columns(after) for _, after in many])
         )
         await connection.execute(UPDATE_ENDPOINTS, *columns)
-        labels = [(write_labels(before), write_labels(after)) for before, after in batch]
-        await _write_labels(connection, DROP_LABELS, *(old - new for old, new in labels))
-        await _write_labels(connection, ADD_LABELS, *(new - old for old, new in labels))
-
-
-async def _write_labels(connection: Connection, statement: str, *labels: Iterable[tuple[str, ...]]) -> None:
-    rows = [row for of_endpoint in labels for row in of_endpoint]
-    if rows:
-        await connection.execute(statement, *columns_of(rows))
+        await change_labels_and_uses(connection, batch)

@@ -6,12 +6,13 @@ from cadenza.adapters.stores.common import already_exists, not_found, same_job, 
 from cadenza.adapters.stores.sql.database import Connection, Database, wake_workers
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET_JOBS, LOCK_TENANT, EndpointTables, read_jobs
+from cadenza.adapters.stores.sql.scheduling.labels_and_uses import drop_uses, put_job_uses
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import EndpointChange
 from cadenza.ports.catalog import FIRST_PAGE, JobChange, Page
 
 COLUMNS = ", ".join(JOB)
-INSERT = f"INSERT INTO jobs ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+INSERT = f"INSERT INTO jobs ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 ADD = f"{INSERT} ON CONFLICT DO NOTHING RETURNING id"
 PUT = (
     f"{INSERT} ON CONFLICT (tenant_id, id) DO UPDATE SET"
@@ -50,6 +51,7 @@ class SqlJobs:
             await connection.fetch(LOCK_TENANT, job.tenant_id)
             if not await connection.fetch(ADD, *write_job(job)):
                 raise already_exists("job", job.id)
+            await put_job_uses(connection, [job])
             await self._follow(connection, job.tenant_id, [job.id])
 
         await self._database.write(work)
@@ -68,6 +70,7 @@ class SqlJobs:
             before = await self._locked_job(connection, tenant_id, job_id)
             after = same_job(before, change(before))
             await connection.execute(PUT, *write_job(after))
+            await put_job_uses(connection, [after])
             if after.active is not before.active:
                 await self._follow(connection, tenant_id, [job_id])
                 await wake_workers(connection, [tenant_id])
@@ -79,6 +82,7 @@ class SqlJobs:
         async def work(connection: Connection) -> int:
             job = await self._locked_job(connection, tenant_id, job_id)
             await connection.execute(DROP, tenant_id, [job_id])
+            await drop_uses(connection, tenant_id, "job", [job_id])
             await self._follow(connection, tenant_id, [job_id])
             rows = await connection.fetch(LIVE_OF_JOB, tenant_id, job_id)
             live = await self._endpoint_tables.locked(connection, tenant_id, [row[0] for row in rows])

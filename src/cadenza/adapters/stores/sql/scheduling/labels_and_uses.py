@@ -1,0 +1,80 @@
+"""The labels of endpoints, and which calendars endpoints and jobs name, by which they are found."""
+
+from collections.abc import Iterable, Sequence
+
+from cadenza.adapters.stores.sql.database import Connection
+from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
+from cadenza.adapters.stores.sql.scheduling.definition import LABEL, write_labels
+from cadenza.domain.scheduling.calendars.following import calendar_ids
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
+
+ADD_LABELS = (
+    f"INSERT INTO endpoint_labels ({', '.join(LABEL)}) SELECT {', '.join(LABEL)}"
+    f" FROM {parameter_table('g', *LABEL)} WHERE true ON CONFLICT DO NOTHING"
+)
+DROP_LABELS = (
+    f"DELETE FROM endpoint_labels WHERE ({', '.join(LABEL)}) IN"
+    f" (SELECT {', '.join(LABEL)} FROM {parameter_table('g', *LABEL)})"
+)
+USE = ("tenant_id", "calendar_id", "kind", "used_by_id")
+ADD = (
+    f"INSERT INTO calendar_uses ({', '.join(USE)}) SELECT {', '.join(USE)}"
+    f" FROM {parameter_table('g', *USE)} WHERE true ON CONFLICT DO NOTHING"
+)
+DROP = (
+    f"DELETE FROM calendar_uses WHERE ({', '.join(USE)}) IN"
+    f" (SELECT {', '.join(USE)} FROM {parameter_table('g', *USE)})"
+)
+DROP_ALL_OF = "DELETE FROM calendar_uses WHERE tenant_id = $1 AND kind = $2 AND used_by_id = ANY ($3::text[])"
+OF_CALENDAR = (
+    "SELECT kind, used_by_id FROM calendar_uses AS u WHERE u.tenant_id = $1 AND u.calendar_id = $2"
+    " AND (u.kind, u.used_by_id) > ($3, $4) AND NOT EXISTS (SELECT 1 FROM endpoint_states s"
+    " WHERE u.kind = 'endpoint' AND s.tenant_id = u.tenant_id AND s.endpoint_id = u.used_by_id"
+    " AND s.archived) ORDER BY u.kind, u.used_by_id LIMIT $5"
+)
+"""What uses a calendar; endpoints that were deleted do not."""
+NAMING = "SELECT used_by_id FROM calendar_uses WHERE tenant_id = $1 AND calendar_id = $2 AND kind = $3"
+
+TextRow = tuple[str, ...]
+
+
+async def add_labels_and_uses(connection: Connection, endpoints: Sequence[Endpoint]) -> None:
+    """Write those of new endpoints."""
+    await _write(connection, ADD_LABELS, (row for one in endpoints for row in write_labels(one)))
+    await _write(connection, ADD, (row for one in endpoints for row in _of_endpoint(one)))
+
+
+async def change_labels_and_uses(connection: Connection, pairs: Sequence[tuple[Endpoint, Endpoint]]) -> None:
+    """Write what endpoints have now and had not before, and delete what they had."""
+    for drop, add, rows_of in ((DROP_LABELS, ADD_LABELS, write_labels), (DROP, ADD, _of_endpoint)):
+        rows = [(rows_of(before), rows_of(after)) for before, after in pairs]
+        await _write(connection, drop, (row for old, new in rows for row in old - new))
+        await _write(connection, add, (row for old, new in rows for row in new - old))
+
+
+async def put_job_uses(connection: Connection, jobs: Sequence[Job]) -> None:
+    """Write what jobs of one tenant name, in place of what they named before."""
+    if not jobs:
+        return
+    await drop_uses(connection, jobs[0].tenant_id, "job", [job.id for job in jobs])
+    await _write(connection, ADD, (row for job in jobs for row in _of_job(job)))
+
+
+async def drop_uses(connection: Connection, tenant_id: str, kind: str, ids: Sequence[str]) -> None:
+    """Delete the uses of what is deleted for ever."""
+    if ids:
+        await connection.execute(DROP_ALL_OF, tenant_id, kind, list(ids))
+
+
+def _of_endpoint(endpoint: Endpoint) -> set[TextRow]:
+    return {(endpoint.tenant_id, id_, "endpoint", endpoint.id) for id_ in calendar_ids(endpoint)}
+
+
+def _of_job(job: Job) -> set[TextRow]:
+    return {(job.tenant_id, one.id, "job", job.id) for one in job.calendar_rules.calendars}
+
+
+async def _write(connection: Connection, statement: str, rows: Iterable[TextRow]) -> None:
+    given = sorted(set(rows))
+    if given:
+        await connection.execute(statement, *columns_of(given))
