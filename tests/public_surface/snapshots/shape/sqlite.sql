@@ -1,4 +1,4 @@
--- version 0037
+-- version 0038
 
 -- index agent_turns_by_age of agent_turns
 CREATE INDEX agent_turns_by_age ON agent_turns (expires_at)
@@ -59,6 +59,12 @@ CREATE INDEX audit_by_subject ON audit (tenant_id, subject_kind, subject_id, at,
 
 -- index audit_by_time of audit
 CREATE INDEX audit_by_time ON audit (tenant_id, at, id)
+
+-- index calendar_uses_by_user of calendar_uses
+CREATE INDEX calendar_uses_by_user ON calendar_uses (tenant_id, kind, used_by_id)
+
+-- index calendars_compiled_until of calendars
+CREATE INDEX calendars_compiled_until ON calendars (compiled_until)
 
 -- index conversation_messages_by_age of conversation_messages
 CREATE INDEX conversation_messages_by_age ON conversation_messages (at)
@@ -184,6 +190,12 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- made by SQLite itself
 
 -- index sqlite_autoindex_audit_1 of audit
+-- made by SQLite itself
+
+-- index sqlite_autoindex_calendar_uses_1 of calendar_uses
+-- made by SQLite itself
+
+-- index sqlite_autoindex_calendars_1 of calendars
 -- made by SQLite itself
 
 -- index sqlite_autoindex_conversation_messages_1 of conversation_messages
@@ -430,6 +442,26 @@ CREATE TABLE audit (
     PRIMARY KEY (tenant_id, id)
 )
 
+-- table calendar_uses of calendar_uses
+CREATE TABLE calendar_uses (
+    tenant_id TEXT NOT NULL, 
+    calendar_id TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    used_by_id TEXT NOT NULL, 
+    PRIMARY KEY (tenant_id, calendar_id, kind, used_by_id)
+)
+
+-- table calendars of calendars
+CREATE TABLE calendars (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    definition TEXT NOT NULL, 
+    compiled TEXT NOT NULL, 
+    compiled_until BIGINT NOT NULL, 
+    created_at BIGINT, 
+    PRIMARY KEY (tenant_id, id)
+)
+
 -- table conversation_messages of conversation_messages
 CREATE TABLE "conversation_messages" (
     tenant_id TEXT NOT NULL, 
@@ -626,7 +658,7 @@ CREATE TABLE jobs (
     tenant_id TEXT NOT NULL, 
     id TEXT NOT NULL, 
     name TEXT NOT NULL, 
-    active BOOLEAN NOT NULL, description TEXT, applied BOOLEAN DEFAULT 0 NOT NULL, created_at BIGINT, metadata TEXT, pause_origin TEXT, 
+    active BOOLEAN NOT NULL, description TEXT, applied BOOLEAN DEFAULT 0 NOT NULL, created_at BIGINT, metadata TEXT, pause_origin TEXT, calendar_rules TEXT, 
     PRIMARY KEY (tenant_id, id)
 )
 
