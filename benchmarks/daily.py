@@ -31,6 +31,7 @@ from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.daily.user import DONE, DailyRunResult, DailyUser
+from cadenza.domain.daily.window import WINDOW
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.ports.daily import DailyStore, DailyTargetRunner
 from cadenza.ports.telemetry import FINALIZE, TICK, Measurements, Metadata, Telemetry
@@ -102,7 +103,15 @@ def users(first: int, count: int, cutoffs: tuple[datetime, datetime]) -> Iterato
         cutoff = begin + (end - begin) * ((number * 7_919 % count) / count)
         cutoff = cutoff.replace(second=0, microsecond=0)
         yield write_user(
-            DailyUser(tenant_id=TENANT, user_id=f"user-{number:07}", next_cutoff=cutoff, added_at=begin)
+            DailyUser(
+                tenant_id=TENANT,
+                user_id=f"user-{number:07}",
+                next_date=cutoff.date(),
+                due=cutoff.time(),
+                next_cutoff=cutoff,
+                opens_at=cutoff - WINDOW,
+                added_at=begin,
+            )
         )
 
 

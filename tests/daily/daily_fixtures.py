@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from cadenza.adapters.stores.memory.daily.users import MemoryDaily
 from cadenza.adapters.stores.memory.tables import MemoryTables
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import DailyKey, daily_key
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import (
     DONE,
@@ -123,7 +123,7 @@ class UnavailableDaily(MemoryDaily):
         self._answer()
         return await super().pending_days(shard, **asked)
 
-    async def finalize_days(self, keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
+    async def finalize_days(self, keys: Sequence[DailyKey], rule: Finalize) -> list[Finalization | None]:
         self._answer()
         answer = await super().finalize_days(keys, rule)
         if self.loses_answers:
@@ -161,7 +161,7 @@ class DailyFixture:
     async def crash(self) -> None:
         """The process dies, and all that it did not write down with it."""
         self.runner.finalizer._successes.clear()
-        self.runner.executor._most = 0
+        self.runner.executor._shares.most = 0
         tasks = self.runner.executor.running
         for run in self.runs.running:
             run.killed = True
@@ -210,7 +210,7 @@ class DailyFixture:
 
     async def verdicts(self, user_id: str) -> list[Verdict]:
         """Oldest first."""
-        return (await self.store.verdicts_of(UserKey("default", user_id), ALL))[::-1]
+        return (await self.store.verdicts_of(daily_key("default", user_id), ALL))[::-1]
 
 
 def finished(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Answer]) -> Answer:

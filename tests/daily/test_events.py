@@ -9,6 +9,8 @@ from cadenza.testing.fakes import EmittedEvent
 
 MORNING = datetime(2026, 3, 10, 9, 59, tzinfo=UTC)
 
+OF_DAILY = {"programme": "daily"}
+
 
 def told(daily: DailyFixture, name: str) -> list[EmittedEvent]:
     """The events of one kind since the last question."""
@@ -66,8 +68,10 @@ async def test_jobs_tell_how_many_run_how_long_they_took_and_what_became_of_them
     await daily.finish(daily.runs.running[0], DONE)
     await daily.finish(daily.runs.running[0], FAILED)
     assert told(daily, "sched.job.stop") == [
-        EmittedEvent("sched.job.stop", {"duration_ms": 1_500}, {"result": "ok"}),
-        EmittedEvent("sched.job.stop", {"duration_ms": 1_500}, {"result": "error", "error_class": "req"}),
+        EmittedEvent("sched.job.stop", {"duration_ms": 1_500}, {"result": "ok", **OF_DAILY}),
+        EmittedEvent(
+            "sched.job.stop", {"duration_ms": 1_500}, {"result": "error", "error_class": "req", **OF_DAILY}
+        ),
     ]
     assert [e.measurements["in_flight"] for e in told(daily, "sched.executor.in_flight")] == [1, 0]
 
@@ -85,7 +89,7 @@ async def test_each_verdict_is_told_once(make_daily: MakeDaily) -> None:
         EmittedEvent(
             "sched.finalize",
             {"days": 1},
-            {"status": status, "due_bucket": 600, "today": "2026-03-10", "late": False},
+            {"status": status, "due_bucket": 600, "today": "2026-03-10", "late": False, **OF_DAILY},
         )
         for status in ("success", "cutoff_reached")
     ]

@@ -1,4 +1,4 @@
-"""Old days are deleted in batches, tenant by tenant."""
+"""Old days are deleted in batches, programme by programme."""
 
 from datetime import date
 from typing import cast
@@ -6,8 +6,9 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters.stores.sql.daily.users import DELETE_OLD_GAPS, NEXT_TENANT, SqlDaily
+from cadenza.adapters.stores.sql.daily.users import DELETE_OLD_GAPS, NEXT_PROGRAMME, SqlDaily
 from cadenza.adapters.stores.sql.database import BATCH, Database, Dialect
+from cadenza.domain.daily.keys import DAILY
 
 COUNTS = st.sampled_from([0, 1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH])
 
@@ -22,19 +23,19 @@ class CountingDatabase:
         self.commits: list[int] = []
 
     async def ask(self, statement: str, *values: object) -> list[tuple[str]]:
-        *tenant_id, before, limit = values
+        *programme, before, limit = values
         assert before == "2030-01-31"
         assert isinstance(limit, int)
-        assert (statement == DELETE_OLD_GAPS[self.dialect]) is not bool(tenant_id)
-        place = str(tenant_id[0]) if tenant_id else ""
+        assert (statement == DELETE_OLD_GAPS[self.dialect]) is not bool(programme)
+        place = str(programme[0]) if programme else ""
         deleted = min(limit, self.left[place])
         self.left[place] -= deleted
         self.commits.append(deleted)
         return [("user",)] * deleted
 
-    async def read(self, statement: str, tenant_id: str) -> list[tuple[str | None]]:
-        assert statement == NEXT_TENANT
-        return [(min((one for one in self.left if one > tenant_id), default=None),)]
+    async def read(self, statement: str, tenant_id: str, _: str) -> list[tuple[str, str]]:
+        assert statement == NEXT_PROGRAMME
+        return [(one, DAILY) for one in sorted(self.left) if one > tenant_id][:1]
 
 
 @given(gaps=COUNTS, verdicts=st.dictionaries(st.sampled_from(["a", "b", "c"]), COUNTS))

@@ -63,6 +63,7 @@ def test_every_day_has_one_cutoff_whatever_is_changed_and_when(
 ) -> None:
     """Also when windows are set to another length between the changes."""
     now, user, table = START, a_daily_user(due), Timetable.of(due, START)
+    table.is_next(user.next_date, WINDOW)
     given_out: dict[date, time] = {}
     for wanted, minutes, then, window in changes:
         now += timedelta(minutes=minutes)
@@ -70,8 +71,13 @@ def test_every_day_has_one_cutoff_whatever_is_changed_and_when(
         if finalization is not None:
             given_out |= {one.service_date: one.due for one in finalization.verdicts}
             user = finalization.user
+            table.is_next(user.next_date, WINDOW)
+        before = user
         user = enroll(enrollment("north", "ann", wanted), user, None, now=now, window=window)
-        table.change(wanted, now, window)
+        if user is not before:
+            table.change(wanted, now, window)
+            table.is_next(user.next_date, window)
+        assert user.opens_at == table.fixed[user.next_date]
         assert user.wanted_due == wanted
     ahead = [user.next_date + timedelta(days=number) for number in range(20)]
     assert {day: user.due_on(day) for day in ahead} == {day: table.due[day] for day in ahead}

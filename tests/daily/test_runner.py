@@ -16,6 +16,7 @@ from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import DailyKey
 from cadenza.domain.daily.rules import enroll, lane_count, shard_of, shards_of_lane
 from cadenza.domain.daily.user import DONE, DailyRunResult, Finalization, enrollment
 from cadenza.ports.daily import Finalize
@@ -84,7 +85,7 @@ class Counting(UnavailableDaily):
         super().__init__()
         self.batches: list[int] = []
 
-    async def finalize_days(self, keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
+    async def finalize_days(self, keys: Sequence[DailyKey], rule: Finalize) -> list[Finalization | None]:
         self.batches.append(len(keys))
         await asyncio.sleep(0)
         return await super().finalize_days(keys, rule)

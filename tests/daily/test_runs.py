@@ -47,28 +47,25 @@ async def test_windows_and_retries_are_as_long_as_they_are_set(
     assert [one.service_date for one in await daily.verdicts("ann")] == [date(2026, 3, 10), date(2026, 3, 11)]
 
 
-async def test_another_length_of_windows_moves_no_cutoff_of_an_open_one(make_daily: MakeDaily) -> None:
-    """A longer window is open at once, a shorter one may be shut again; the verdict comes when it was due."""
+async def test_another_length_of_windows_holds_from_the_next_date_on(make_daily: MakeDaily) -> None:
     daily = make_daily(MIDNIGHT + timedelta(hours=7), window_minutes=60)
     before = await daily.enroll("ann", time(9))
     daily.runs.answer = lambda *_: FAILED
-    tries = []
-    for minutes in (60, 180, 30):
-        await daily.crash()
-        daily.settings = replace(daily.settings, window_minutes=minutes)
-        daily.start()
-        await daily.tick()
-        tries.append(len(daily.runs.started))
-        assert (await daily.enroll("ann", time(9))).next_cutoff == before.next_cutoff
-        if minutes == 180:
-            changed = await daily.enroll("ann", time(20))
-            assert changed.next_cutoff == before.next_cutoff, "its window has opened"
-            await daily.enroll("ann", time(9))
-    assert tries == [0, 1, 1]
+    await daily.crash()
+    daily.settings = replace(daily.settings, window_minutes=180)
+    daily.start()
+    await daily.tick()
+    assert daily.runs.started == []
+    assert await daily.enroll("ann", time(9)) == before
     daily.clocks.go_to(MIDNIGHT + timedelta(hours=9))
     await daily.tick()
     (verdict,) = await daily.verdicts("ann")
     assert (verdict.service_date, verdict.due) == (MIDNIGHT.date(), time(9))
+    after = await daily.store.daily_user(before.key)
+    assert (after.opens_at, after.next_cutoff) == (
+        MIDNIGHT + timedelta(hours=30),
+        MIDNIGHT + timedelta(hours=33),
+    )
 
 
 @pytest.mark.parametrize(

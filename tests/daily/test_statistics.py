@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from tests.operation_fixtures import ApplicationFixture
 
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.alert import failure_alert
@@ -23,7 +23,7 @@ async def a_day(app: ApplicationFixture) -> None:
     for user, due in (("ann", "06:00"), ("bob", "06:00"), ("cid", "05:30"), ("dan", "08:00")):
         await app.ask("put_daily_user", user_id=user, due_time=due)
     six = NEW_YEAR + timedelta(hours=6)
-    keys = [UserKey("default", user) for user in ("ann", "bob", "cid")]
+    keys = [daily_key("default", user) for user in ("ann", "bob", "cid")]
     await app.store.daily.finalize_days(
         keys[:1], partial(finalize_success, day=TODAY, returned_at=six - timedelta(minutes=20))
     )

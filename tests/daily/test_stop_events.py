@@ -70,7 +70,12 @@ async def test_a_run_that_is_cut_off_when_its_lane_is_lost_emits_its_event(make_
     await daily.spin()
     (job,) = told(daily, "sched.job.stop")
     assert job.measurements == {"duration_ms": 2_000}
-    assert job.metadata == {"result": "error", "error_class": "unknown", "scheduler": "daily"}
+    assert job.metadata == {
+        "result": "error",
+        "error_class": "unknown",
+        "programme": "daily",
+        "scheduler": "daily",
+    }
     assert told(daily, "sched.executor.in_flight")[-1].measurements == {"in_flight": 0}
 
 

@@ -19,6 +19,7 @@ from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.agents.users import Agent, User, UserKey
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DayStatus, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest
@@ -192,7 +193,7 @@ async def test_up_without_a_target_cuts_days_off_and_warns(
         due = (clock.now() + timedelta(minutes=3)).time().replace(second=0, microsecond=0)
         await store.daily.enroll([enrollment("default", "ada", due)], partial(enroll, now=clock.now()))
         async with asyncio.timeout(60):
-            while not (verdicts := await store.daily.verdicts_of(UserKey("default", "ada"))):  # noqa: ASYNC110
+            while not (verdicts := await store.daily.verdicts_of(daily_key("default", "ada"))):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         supervisor.stop()
         await running
@@ -239,7 +240,7 @@ async def test_a_program_serves_its_own_users_daily(tmp_path: Path) -> None:
     async with open_store(
         Settings(database_url=f"sqlite:///{tmp_path / 'own.db'}"), ids=TimeOrderedIds(), log=FakeLog()
     ) as store:
-        (verdict,) = await store.daily.verdicts_of(UserKey("default", "ada"))
+        (verdict,) = await store.daily.verdicts_of(daily_key("default", "ada"))
         assert verdict.status is DayStatus.SUCCESS
 
 
@@ -252,5 +253,5 @@ async def test_a_program_leaves_a_window_alone_that_has_opened_by_its_settings(
     async with Cadenza(f"sqlite:///{tmp_path / 'own.db'}") as app:
         await app.enroll("ada", due)
         await app.enroll("ada", other)
-        user = await app._started().store.daily.daily_user(UserKey("default", "ada"))
+        user = await app._started().store.daily.daily_user(daily_key("default", "ada"))
     assert (user.due, user.wanted_due) == (due, other)

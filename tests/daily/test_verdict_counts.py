@@ -12,7 +12,7 @@ from tests.daily.daily_fixtures import DailyFixture, MakeDaily, UnavailableDaily
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import DailyKey
 from cadenza.domain.daily.user import Finalization, Verdict
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -92,6 +92,7 @@ async def test_a_gap_tells_its_last_day_its_number_of_days_and_its_cause(make_da
         "today": "2026-03-12",
         "late": True,
         "cause": "down",
+        "programme": "daily",
         "scheduler": "daily",
     }
 
@@ -101,7 +102,7 @@ class UnreadableVerdicts(UnavailableDaily):
 
     reads_fail = False
 
-    async def verdicts_of(self, key: UserKey, page: Page = FIRST_PAGE) -> list[Verdict]:
+    async def verdicts_of(self, key: DailyKey, page: Page = FIRST_PAGE) -> list[Verdict]:
         if self.reads_fail:
             raise Unavailable("the store is away")
         return await super().verdicts_of(key, page)
@@ -148,7 +149,7 @@ async def test_lost_answers_over_days_of_downtime_lose_no_day(make_daily: MakeDa
 def rolls_back(store: UnavailableDaily) -> Callable[..., Awaitable[list[Finalization | None]]]:
     """A write that decides, and then fails."""
 
-    async def fails(keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
+    async def fails(keys: Sequence[DailyKey], rule: Finalize) -> list[Finalization | None]:
         rule(await store.daily_user(keys[0]))
         raise Unavailable("the store is away")
 
@@ -201,7 +202,7 @@ async def test_a_write_that_is_cancelled_on_its_way_is_counted_once(make_daily: 
     await daily.enroll("ann", time(10))
     rightly = store.finalize_days
 
-    async def forever(keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
+    async def forever(keys: Sequence[DailyKey], rule: Finalize) -> list[Finalization | None]:
         answer = await rightly(keys, rule)
         await asyncio.Event().wait()
         return answer
@@ -229,7 +230,7 @@ async def test_a_stored_verdict_is_recognized_on_an_sqlite_file(
     daily.clocks.advance(timedelta(days=9) + MINUTE)
     rightly = store.daily.finalize_days
 
-    async def loses(keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
+    async def loses(keys: Sequence[DailyKey], rule: Finalize) -> list[Finalization | None]:
         await rightly(keys, rule)
         raise Unavailable("the answer to a commit was lost")
 

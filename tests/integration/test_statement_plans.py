@@ -19,6 +19,7 @@ from cadenza.adapters.stores.sql.agents import (
     user_channels,
     users_agents,
 )
+from cadenza.adapters.stores.sql.daily import programmes
 from cadenza.adapters.stores.sql.daily import statistics as daily_statistics
 from cadenza.adapters.stores.sql.daily import users as daily_users
 from cadenza.adapters.stores.sql.database import ADVISORY_LOCK, NOTIFY, Dialect
@@ -46,7 +47,8 @@ __all__ = ["database_url", "newest_databases"]
 
 MODULES = (
     agent_turns, alert_messages, alert_routes, analyses, catalog, conditions, conversations, daily_statistics,
-    daily_users, deliveries, endpoint_store, endpoints, functions, idempotency, jobs, keys, rules,
+    daily_users, deliveries, endpoint_store, endpoints, functions, idempotency, jobs, keys,
+    programmes, rules,
     run_search, schedules, secrets, sessions, slo_alerts, statistics, tenants, turns, user_channels,
     users_agents,
 )  # fmt: skip
@@ -55,7 +57,7 @@ FRAGMENTS = ("LIST_SOME", "MOVED_TO", "SELECT_ENDPOINT", "REQUIREMENTS_PRESENT")
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 LARGE = (
     "agent_turns", "agents", "alert_conditions", "alert_messages", "alert_routes", "alerts", "analyses",
-    "conversation_messages", "conversations", "daily_gaps", "daily_tallies",
+    "conversation_messages", "conversations", "daily_gaps", "daily_programmes", "daily_tallies",
     "daily_users", "daily_verdicts", "endpoint_labels", "endpoint_states", "endpoints", "hints", "jobs",
     "keys", "looks", "notes", "pending_messages", "rates", "replies", "runs", "runs_default", "secrets",
     "sessions", "tenants", "usage", "user_channels", "users",

@@ -18,7 +18,7 @@ from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, S
 from cadenza.ports.alerting import AlertMessageStore, AlertRouteStore, ChannelStore, ConditionStore
 from cadenza.ports.calendars.calendar_store import CalendarStore
 from cadenza.ports.catalog import Catalog, LimitStore
-from cadenza.ports.daily import DailyStatisticsStore, DailyStore
+from cadenza.ports.daily import DailyStatisticsStore, DailyStore, ProgrammeStore
 from cadenza.ports.monitoring import AlertStore, HeartbeatStore, SloStore, StatisticsStore, StoreHealth
 from cadenza.ports.own_agents.turns import AgentTurnStore
 from cadenza.ports.planning import AnalysisStore, RuleStore
@@ -52,6 +52,7 @@ class Store:
 
     daily: DailyStore
     daily_statistics: DailyStatisticsStore
+    programmes: ProgrammeStore
 
     tenants: TenantStore
     keys: KeyStore

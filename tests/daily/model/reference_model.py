@@ -49,6 +49,8 @@ class Timetable:
     """When each of a user's days is cut off, from the first one that is owed."""
 
     due: dict[date, time]
+    fixed: dict[date, datetime] = field(default_factory=dict)
+    """When windows open, of days that have been the next one."""
 
     @classmethod
     def of(cls, due: time, now: datetime) -> "Timetable":
@@ -62,15 +64,23 @@ class Timetable:
     def cutoff(self, day: date) -> datetime:
         return self.at(self.due[day], day)
 
+    def opens(self, day: date, window: timedelta) -> datetime:
+        return self.fixed.get(day, self.cutoff(day) - window)
+
+    def is_next(self, day: date, window: timedelta) -> None:
+        """From now on its window is as long as windows are now."""
+        self.fixed.setdefault(day, self.cutoff(day) - window)
+
     def change(self, due: time, now: datetime, window: timedelta) -> None:
         """Each day is asked by itself; once one has changed, so have all that follow."""
         changed = False
         for day in sorted(self.due):
-            opened = self.cutoff(day) - window <= now
+            opened = self.opens(day, window) <= now
             ahead = self.at(due, day) > now
             changed = changed or (not opened and ahead)
             if changed:
                 self.due[day] = due
+                self.fixed.pop(day, None)
 
 
 @dataclass
@@ -136,6 +146,13 @@ class Model:
             if (user_id, day) not in self.verdicts and all(day > to for to in ended)
         )
 
+    def opens(self, attempt: Attempt) -> datetime:
+        return self.users[attempt.user_id].opens(attempt.day, self.pace.window)
+
+    def fix_window(self, user_id: str) -> None:
+        """The window of the next day keeps its length, whatever is set later."""
+        self.users[user_id].is_next(self.next_day(user_id), self.pace.window)
+
     def tick(self, now: datetime, steady_ms: float, *, away: bool = False) -> list[Attempt]:
         """What is started with a tick; what waits already can start also when the store is away."""
         process = self.process
@@ -163,7 +180,7 @@ class Model:
         while process.queue and len(process.running) < self.slots:
             process.queue.sort()
             attempt = process.queue.pop(0)
-            if attempt.cutoff - self.pace.window <= now < attempt.cutoff:
+            if self.opens(attempt) <= now < attempt.cutoff:
                 process.running.append(attempt)
                 started.append(attempt)
             else:
@@ -190,6 +207,8 @@ class Model:
         for user_id, seen in process.cut.items():
             self._give_verdicts(user_id, *seen)
         process.succeeded, process.cut = {}, {}
+        for user_id in self.users:
+            self.fix_window(user_id)
         ruled = {user_id for user_id, _ in self.verdicts.keys() - before}
         self._enqueue(now, steady_ms, sorted(ruled))
 
@@ -208,7 +227,7 @@ class Model:
         busy = {one.user_id for one in (*process.queue, *process.running)} | process.succeeded.keys()
         for user_id in users:
             attempt = Attempt(self.users[user_id].cutoff(self.next_day(user_id)), user_id)
-            in_window = attempt.cutoff - self.pace.window <= now < attempt.cutoff
+            in_window = self.opens(attempt) <= now < attempt.cutoff
             before_ms = process.enqueued_ms.get((user_id, attempt.day))
             rested = before_ms is None or steady_ms - before_ms >= self.pace.retry_ms
             if in_window and rested and user_id not in busy:

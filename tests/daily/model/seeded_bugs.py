@@ -1,23 +1,22 @@
 """Seeded bugs that the tests must find: each makes one thing slightly wrong."""
 
 import asyncio
-from bisect import bisect_left
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import replace
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import pytest
 
 from cadenza.domain.daily import clock_trust, rules
 from cadenza.domain.daily.clock_trust import ClockTrust
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.rules import ServicePeriod
-from cadenza.domain.daily.user import DailyUser, Enrollment, Finalization
-from cadenza.domain.daily.window import cutoff, service_date
+from cadenza.domain.daily.user import DailyUser, Enrollment, Finalization, LocalDue
+from cadenza.domain.daily.window import WINDOW, cutoff, service_date
 from cadenza.engine.daily import finalizer, queue, tick
 from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer, _Success
-from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.daily.tick import DailyTicker
 from cadenza.engine.daily.verdict_writer import VerdictWriter
 from cadenza.ports.daily import PendingDay
@@ -32,41 +31,44 @@ finalize_success, finalize_cutoffs, new_daily_user = (
 )
 
 
-def _window_of_ticks(patch: Patch, off: timedelta) -> None:
-    def wrongly(self: DailyTicker, *, window: timedelta, **given: Any) -> None:
-        rightly(self, window=window + off, **given)
+def _ticks_read(patch: Patch, off: timedelta) -> None:
+    def wrongly(self: DailyTicker, shard: int, now: datetime) -> AsyncIterator[list[PendingDay]]:
+        return rightly(self, shard, now + off)
 
-    rightly = DailyTicker.__init__
-    patch.setattr(DailyTicker, "__init__", wrongly)
+    rightly = DailyTicker._pages
+    patch.setattr(DailyTicker, "_pages", wrongly)
 
 
 def _retry_delay(patch: Patch, change: Callable[[timedelta], timedelta]) -> None:
-    def wrongly(self: DailyQueue, *, window: timedelta, retry_delay: timedelta) -> None:
-        rightly(self, window=window, retry_delay=change(retry_delay))
+    def wrongly(self: Programme) -> timedelta:
+        return change(timedelta(minutes=self.retry_delay_minutes or 10))
 
-    rightly = DailyQueue.__init__
-    patch.setattr(DailyQueue, "__init__", wrongly)
+    patch.setattr(Programme, "retry_delay", property(wrongly))
 
 
 def the_window_is_always_an_hour(patch: Patch) -> None:
-    def wrongly(self: DailyTicker, *, window: timedelta, **given: Any) -> None:
-        rightly(self, **given)
+    patch.setattr(Programme, "window", WINDOW)
 
-    rightly = DailyTicker.__init__
-    patch.setattr(DailyTicker, "__init__", wrongly)
+
+def another_length_of_windows_holds_at_once(patch: Patch) -> None:
+    def wrongly(user: DailyUser) -> PendingDay:
+        return rightly(user)._replace(opens_at=user.next_cutoff - WINDOW)
+
+    rightly = PendingDay.of
+    patch.setattr(PendingDay, "of", wrongly)
 
 
 def the_window_opens_a_second_late(patch: Patch) -> None:
-    _window_of_ticks(patch, -SECOND)
+    _ticks_read(patch, -SECOND)
 
 
 def the_window_opens_a_second_early(patch: Patch) -> None:
-    _window_of_ticks(patch, SECOND)
+    _ticks_read(patch, SECOND)
     patch.setattr(queue, "has_opened", lambda *_: True)
 
 
 def the_cutoff_belongs_to_the_window(patch: Patch) -> None:
-    patch.setattr(tick, "bisect_right", bisect_left)
+    patch.setattr(tick, "is_over", lambda cutoff, now: cutoff < now)
     patch.setattr(queue, "is_over", lambda cutoff, now: cutoff < now)
 
 
@@ -75,8 +77,8 @@ def who_waited_past_the_cutoff_is_attempted(patch: Patch) -> None:
 
 
 def a_late_success_is_a_success(patch: Patch) -> None:
-    def wrongly(user: DailyUser, day: Any, returned_at: datetime) -> Finalization | None:
-        return finalize_success(user, day, min(returned_at, user.next_cutoff - SECOND))
+    def wrongly(user: DailyUser, day: Any, returned_at: datetime, **given: Any) -> Finalization | None:
+        return finalize_success(user, day, min(returned_at, user.next_cutoff - SECOND), **given)
 
     patch.setattr(finalizer, "finalize_success", wrongly)
 
@@ -86,16 +88,16 @@ def a_success_at_the_cutoff_is_in_time(patch: Patch) -> None:
 
 
 def a_success_counts_for_the_next_pending_day(patch: Patch) -> None:
-    def wrongly(user: DailyUser, _: Any, returned_at: datetime) -> Finalization | None:
-        return finalize_success(user, user.next_date, returned_at)
+    def wrongly(user: DailyUser, _: Any, returned_at: datetime, **given: Any) -> Finalization | None:
+        return finalize_success(user, user.next_date, returned_at, **given)
 
     patch.setattr(finalizer, "finalize_success", wrongly)
 
 
 def the_day_is_derived_when_the_job_returns(patch: Patch) -> None:
-    def wrongly(success: _Success, user: DailyUser) -> Finalization | None:
+    def wrongly(success: _Success, user: DailyUser, programme: Programme) -> Finalization | None:
         day = service_date(user.due, success.returned_at)
-        return finalize_success(user, day, success.returned_at)
+        return finalize_success(user, day, success.returned_at, programme=programme)
 
     patch.setattr(_Success, "finalize", wrongly)
 
@@ -151,7 +153,7 @@ def a_timeout_frees_the_slot_while_the_job_runs_on(patch: Patch) -> None:
 
 def there_is_one_slot_too_many(patch: Patch) -> None:
     def limit(self: DailyExecutor, most: int) -> None:
-        self._most = most + 1
+        self._shares.most = most + 1
 
     patch.setattr(DailyExecutor, "limit", limit)
 
@@ -169,8 +171,9 @@ def there_is_never_a_gap(patch: Patch) -> None:
 
 
 def nobody_is_ever_late(patch: Patch) -> None:
-    def wrongly(user: DailyUser, now: datetime, service: ServicePeriod) -> Finalization | None:
-        return finalize_cutoffs(user, now, service._replace(since=service.since - timedelta(days=99)))
+    def wrongly(user: DailyUser, now: datetime, service: ServicePeriod, **given: Any) -> Finalization | None:
+        always = service._replace(since=service.since - timedelta(days=99))
+        return finalize_cutoffs(user, now, always, **given)
 
     patch.setattr(finalizer, "finalize_cutoffs", wrongly)
 
@@ -178,7 +181,7 @@ def nobody_is_ever_late(patch: Patch) -> None:
 def new_users_owe_what_is_past(patch: Patch) -> None:
     def wrongly(wanted: Enrollment, now: datetime, *_: Any, **__: Any) -> DailyUser:
         user = new_daily_user(wanted, now)
-        return replace(user, next_cutoff=cutoff(wanted.due, service_date(wanted.due, now)))
+        return _on(user, wanted.due, service_date(wanted.due, now))
 
     patch.setattr(rules, "new_daily_user", wrongly)
 
@@ -188,10 +191,15 @@ def another_due_time_touches_an_open_window(patch: Patch) -> None:
 
 
 def another_due_time_holds_for_a_day_that_it_is_past_on(patch: Patch) -> None:
-    def wrongly(user: DailyUser, due: time, *_: Any, **__: Any) -> DailyUser:
-        return replace(user, next_cutoff=cutoff(due, user.next_date), changes=())
+    def wrongly(user: DailyUser, wanted: LocalDue, *_: Any, **__: Any) -> DailyUser:
+        return replace(_on(user, wanted.due, user.next_date), changes=())
 
     patch.setattr(rules, "change_due_time", wrongly)
+
+
+def _on(user: DailyUser, due: time, day: date) -> DailyUser:
+    at = cutoff(due, day)
+    return replace(user, next_date=day, due=due, next_cutoff=at, opens_at=at - WINDOW)
 
 
 def the_clock_is_always_trusted(patch: Patch) -> None:

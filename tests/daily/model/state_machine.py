@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.daily.daily_fixtures import FAILED, DailyFixture, FakeRun, UnavailableDaily, finished
 from tests.daily.model.reference_model import DAY, Attempt, Expected, Model, Pace, Timetable
 
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import DailyKey, daily_key
 from cadenza.domain.daily.user import DONE, DailyUser, Verdict
 from cadenza.domain.errors import Unavailable
 
@@ -103,6 +103,7 @@ class DailyMachine(RuleBasedStateMachine):
             self.model.users[name].change(due, self.now, self.model.pace.window)
         else:
             self.model.users[name] = Timetable.of(due, self.now)
+        self.model.fix_window(name)
 
     @rule(name=st.sampled_from(NAMES), due=st.one_of(DUES, NEAR))
     def somebody_is_due_at(self, name: str, due: time | int) -> None:
@@ -126,13 +127,14 @@ class DailyMachine(RuleBasedStateMachine):
         self.a_tick_alone()
 
     def _edge(self, name: str, edge: str) -> datetime:
-        cutoff = self.model.users[name].cutoff(self.model.next_day(name))
+        timetable, day = self.model.users[name], self.model.next_day(name)
+        cutoff, opens = timetable.cutoff(day), timetable.opens(day, self.model.pace.window)
         if edge == "retry":
             tried = self.model.process.enqueued_ms.values()
             waits = [self.model.pace.retry_ms + ms - self.daily.clocks.steady_ms for ms in tried]
             return self.now + timedelta(milliseconds=min((one for one in waits if one > 0), default=0))
         midnight = datetime.combine(self.now.date() + DAY, time(), UTC)
-        return {"opens": cutoff - self.model.pace.window, "cutoff": cutoff, "midnight": midnight}[edge]
+        return {"opens": opens, "cutoff": cutoff, "midnight": midnight}[edge]
 
     @rule(span=SPANS, ticks=COUNTS)
     def time_passes(self, span: int, ticks: int) -> None:
@@ -263,8 +265,9 @@ class DailyMachine(RuleBasedStateMachine):
 
     def _each_is_allowed(self, new: list[FakeRun]) -> None:
         for run in new:
-            cutoff = self.model.users[run.user_id].cutoff(run.service_date)
-            assert cutoff - self.model.pace.window <= run.began_at < cutoff, "an attempt outside its window"
+            timetable = self.model.users[run.user_id]
+            opens, cutoff = timetable.fixed[run.service_date], timetable.cutoff(run.service_date)
+            assert opens <= run.began_at < cutoff, "an attempt outside its window"
             verdict = self._verdicts().get((run.user_id, run.service_date))
             assert verdict is None, "I1: an attempt at a day that has its verdict"
 
@@ -327,11 +330,11 @@ class DailyMachine(RuleBasedStateMachine):
 
     def _verdicts(self) -> dict[tuple[str, date], Verdict]:
         kept = self._store.tables.daily_verdicts
-        return {(key.id, day): one for key, days in kept.items() for day, one in days.items()}
+        return {(key.user_id, day): one for key, days in kept.items() for day, one in days.items()}
 
     def _gaps(self, name: str) -> list[tuple[date, date]]:
-        gaps = self._store.tables.daily_gaps.get(UserKey("default", name), {})
+        gaps = self._store.tables.daily_gaps.get(daily_key("default", name), {})
         return [(gap.from_date, gap.to_date) for gap in gaps.values()]
 
-    def _durable(self) -> tuple[dict[tuple[str, date], Verdict], dict[UserKey, DailyUser]]:
+    def _durable(self) -> tuple[dict[tuple[str, date], Verdict], dict[DailyKey, DailyUser]]:
         return self._verdicts(), dict(self._store.tables.daily_users)

@@ -19,6 +19,7 @@ from tests.faults.campaign.report import CampaignReport
 from tests.faults.scheduling.history_checks import History
 
 from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.scheduling.run import RunStatus
 
 VERDICTS_S = 180.0
@@ -85,7 +86,7 @@ class Campaign:
         limit, daily = time.monotonic() + VERDICTS_S, self._on.store.daily
         for user in self._log.daily_users:
             while time.monotonic() < limit and not await daily.verdicts_of(  # noqa: ASYNC110 - It tells nobody.
-                UserKey("default", user)
+                daily_key("default", user)
             ):
                 await asyncio.sleep(LOOK_S)
 

@@ -14,7 +14,7 @@ from tests.faults.campaign.receiver import Receiver
 from tests.faults.scheduling.history_checks import RETRIED, History, request_violations, violations
 
 from cadenza.domain.agents.schedule import POLICY as SCHEDULE_POLICY
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.daily.user import DayStatus
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
@@ -173,7 +173,7 @@ def given_up(runs: Sequence[Run]) -> int:
 async def _daily(store: Store, users: Sequence[str], receiver: Receiver) -> AsyncIterator[str]:
     """Each user was served in the open window: one verdict, a success, and a request for it arrived."""
     for user in users:
-        found = await store.daily.verdicts_of(UserKey("default", user), ALL)
+        found = await store.daily.verdicts_of(daily_key("default", user), ALL)
         shown = [(one.service_date, one.status) for one in found]
         if len(found) != 1 or found[0].status is not DayStatus.SUCCESS:
             yield f"{user} has the verdicts {shown}"

@@ -31,7 +31,7 @@ from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import Cause, DayStatus, Verdict, enrollment
 from cadenza.domain.daily.window import WINDOW, cutoff, due_at_minute
@@ -106,7 +106,7 @@ async def populate(store: Store, given: Sequence[Given]) -> None:
 
 
 async def verdicts(store: Store) -> dict[tuple[str, date], Verdict]:
-    found = [await store.daily.verdicts_of(UserKey("default", name), ALL) for name, _ in users()]
+    found = [await store.daily.verdicts_of(daily_key("default", name), ALL) for name, _ in users()]
     return {(one.user_id, one.service_date): one for mine in found for one in mine}
 
 

@@ -21,7 +21,7 @@ from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.monitoring.conditions import apply, plan, take
 
 WINDOW = timedelta(hours=1)
-WORK = WorkOfProcess((HTTP, PROMPT), plans=True, daily_window=WINDOW)
+WORK = WorkOfProcess((HTTP, PROMPT), plans=True, serves_daily=True)
 LATER = NEW_YEAR + timedelta(days=300)
 TARGET = HttpTarget("http://127.0.0.1/")
 
@@ -112,4 +112,4 @@ async def test_a_daily_window_counts_with_its_opening_for_who_serves_daily_users
     wanted = [enrollment("default", name, due) for name, due in [("ada", time(9)), ("bob", time(8, 30))]]
     await store.daily.enroll(wanted, partial(enroll, now=NEW_YEAR, window=WINDOW))
     assert await moment(store) == after(hours=7, minutes=30)
-    assert await moment(store, WORK._replace(daily_window=None)) is None
+    assert await moment(store, WORK._replace(serves_daily=False)) is None

@@ -112,7 +112,7 @@ def daily_violations(
         if day not in rows.days:
             yield f"I6: {user_id} has no verdict for {day}, whose cutoff was {cutoff}"
         elif day in of_day:
-            served = any(at < cutoff for at in target.successes[rows.user.key, day])
+            served = any(at < cutoff for at in target.successes[rows.user.key.user, day])
             words = _verdict_violations(of_day[day], cutoff, served=served, had_faults=had_faults)
             yield from (f"I6: {user_id} on {day}: {one}" for one in words)
 

@@ -15,7 +15,8 @@ from tests.simulation.whole_system.simulated_world import ProcessTokens
 
 from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.domain.access.tenant import Limits, Tenant
-from cadenza.domain.agents.users import Agent, User, UserKey
+from cadenza.domain.agents.users import Agent, User
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import Enrollment
 from cadenza.domain.planning.planner_settings import Planning
@@ -116,7 +117,7 @@ WHEN = "run.status == 'failure'"
 
 def _enroll(simulation: "Simulation", minute: int) -> datetime:
     due = (START.replace(second=0) + timedelta(minutes=1 + minute)).time()
-    wanted = Enrollment(UserKey(TENANT, f"daily-{minute}"), due)
+    wanted = Enrollment(daily_key(TENANT, f"daily-{minute}"), due)
     rule = partial(enroll, now=START, window=DAILY_WINDOW)
     return complete(simulation.store.daily.enroll([wanted], rule))[0].next_cutoff
 

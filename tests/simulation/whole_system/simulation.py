@@ -25,6 +25,7 @@ from tests.simulation.whole_system.socket_clients import SocketClient
 from tests.simulation.whole_system.targets import SimulatedTargets
 
 from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.testing.virtual_time import Stalled
@@ -105,8 +106,8 @@ class Simulation:
 
     def daily_rows(self, key: UserKey) -> DailyRows:
         """What is stored of a daily user now."""
-        daily = self.store.daily
-        stored = (daily.daily_user(key), daily.verdicts_of(key), daily.gaps_of(key))
+        daily, of_daily = self.store.daily, daily_key(*key)
+        stored = (daily.daily_user(of_daily), daily.verdicts_of(of_daily), daily.gaps_of(of_daily))
         return DailyRows(complete(stored[0]), complete(stored[1]), complete(stored[2]))
 
     def _start(self) -> None:

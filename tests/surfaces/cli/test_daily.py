@@ -21,8 +21,9 @@ def test_the_window_is_as_long_as_the_settings_say(local: CliRunner, monkeypatch
     user = local.json("daily", "put", "ada", "--due", "07:30")
     assert (user["next_opens_at"][11:16], user["next_cutoff"][11:16]) == ("06:00", "07:30")
     monkeypatch.setenv("CADENZA_WINDOW_MINUTES", "30")
-    shorter = local.json("daily", "show", "ada")["user"]
-    assert (shorter["next_opens_at"][11:16], shorter["next_cutoff"]) == ("07:00", user["next_cutoff"])
+    same = local.json("daily", "show", "ada")["user"]
+    assert (same["next_opens_at"], same["next_cutoff"]) == (user["next_opens_at"], user["next_cutoff"])
+    assert local.json("daily", "put", "bob", "--due", "07:30")["next_opens_at"][11:16] == "07:00"
     monkeypatch.setenv("CADENZA_TICK_MS", "600000")
     monkeypatch.setenv("CADENZA_WINDOW_MINUTES", "9")
     code, err = local.refused("daily", "show", "ada")

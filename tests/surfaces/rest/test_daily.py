@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.surfaces.api_in_process import ApiInProcess
 
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
 
 USERS = "/v1/daily/users"
@@ -61,7 +61,7 @@ async def served(api: ApiInProcess) -> date:
     """Three users, of whom one succeeds, one is cut off, and one is cut off when nobody is there."""
     for name in ("a", "b", "c"):
         await put(api, name, "07:30")
-    keys = [UserKey("north", name) for name in ("a", "b", "c")]
+    keys = [daily_key("north", name) for name in ("a", "b", "c")]
     day, cutoff = TODAY.date(), TODAY + timedelta(hours=7, minutes=30)
     rule = partial(finalize_success, day=day, returned_at=cutoff - timedelta(minutes=1))
     await api.store.daily.finalize_days(keys[:1], rule)
@@ -106,7 +106,7 @@ async def test_gaps_are_told(api: ApiInProcess) -> None:
     await put(api, "ada", "07:30")
     now = TODAY + timedelta(days=20)
     await api.store.daily.finalize_days(
-        [UserKey("north", "ada")], partial(finalize_cutoffs, now=now, service=ServicePeriod(now))
+        [daily_key("north", "ada")], partial(finalize_cutoffs, now=now, service=ServicePeriod(now))
     )
     days = (await api.ask(f"GET {USERS}/ada/days")).json()
     assert (len(days["items"]), [gap["from_date"] for gap in days["gaps"]]) == (7, ["2025-01-01"])

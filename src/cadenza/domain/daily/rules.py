@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 from zlib import crc32
 
 from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.programme import DAILY_PROGRAMME, Programme
 from cadenza.domain.daily.user import (
     Cause,
     DailyGap,
@@ -15,13 +16,16 @@ from cadenza.domain.daily.user import (
     DueChange,
     Enrollment,
     Finalization,
+    LocalDue,
     Verdict,
     due_among,
 )
-from cadenza.domain.daily.window import DAY, WINDOW, cutoff, has_opened, is_over, service_date
+from cadenza.domain.daily.window import DAY, WINDOW, has_opened, is_over, service_date
 
 MOST_LATE_VERDICTS = 7
-"""The most days that get their own verdict after a time without service; earlier ones are a gap."""
+"""The last days that get a verdict each after a time without service; earlier ones are a gap."""
+LOOK_AHEAD = 400
+"""In so many days the next date is sought that a programme serves."""
 
 
 class ServicePeriod(NamedTuple):
@@ -35,35 +39,76 @@ def new_daily_user(
     wanted: Enrollment, now: datetime, last_date: date | None = None, *, window: timedelta = WINDOW
 ) -> DailyUser:
     """A new user, from the first day whose cutoff is ahead and that has no verdict yet."""
-    day = service_date(wanted.due, now, window)
-    if is_over(cutoff(wanted.due, day), now):
+    local_due = wanted.local_due
+    day = service_date(wanted.due, now, window, timezone=wanted.timezone)
+    if is_over(local_due.cutoff(day), now):
         day += DAY
     if last_date is not None:
         day = max(day, last_date + DAY)
-    tenant_id, user_id = wanted.key
+    day = local_due.next_from(day)
+    cutoff = local_due.cutoff(day)
+    tenant_id, programme_id, user_id = wanted.key
     return DailyUser(
         tenant_id=tenant_id,
+        programme_id=programme_id,
         user_id=user_id,
-        next_cutoff=cutoff(wanted.due, day),
+        next_date=day,
+        due=wanted.due,
+        timezone=wanted.timezone,
+        next_cutoff=cutoff,
+        opens_at=cutoff - window,
         added_at=now,
         last_date=last_date,
     )
 
 
-def change_due_time(user: DailyUser, due: time, now: datetime, *, window: timedelta = WINDOW) -> DailyUser:
-    """The user with another due time, from the first day whose window and new cutoff are both ahead.
+def change_due_time(
+    user: DailyUser, wanted: LocalDue, now: datetime, *, window: timedelta = WINDOW
+) -> DailyUser:
+    """The user with another due time or zone, from the first day on for which all of this holds.
 
-    A window that has opened stays as it is, and no day gets a second cutoff.
+    1. The new zone has the date.
+    2. By the old due time, neither its window nor a later one has opened.
+    3. Its new cutoff is ahead.
+    4. That is later than the cutoff of the last day that keeps the old due time.
+
+    So a window that has opened stays as it is, and no day gets a second cutoff.
     """
-    day = max(user.next_date, now.date() - DAY)
-    while has_opened(user.cutoff_on(day), now, window) or is_over(cutoff(due, day), now):
+    day = max(user.next_date, now.date() - 2 * DAY)
+    while not _may_begin(user, wanted, day, now=now, window=window):
         day += DAY
     if day == user.next_date:
-        return replace(user, next_cutoff=cutoff(due, day), changes=())
+        cutoff = wanted.cutoff(day)
+        due, timezone = wanted
+        return replace(
+            user, due=due, timezone=timezone, next_cutoff=cutoff, opens_at=cutoff - window, changes=()
+        )
     kept = tuple(change for change in user.changes if change.from_date < day)
-    if due_among(kept, day, user.due) == due:
+    if due_among(kept, day, user.local_due) == wanted:
         return replace(user, changes=kept)
-    return replace(user, changes=(*kept, DueChange(day, due)))
+    return replace(user, changes=(*kept, DueChange(day, *wanted)))
+
+
+def _may_begin(user: DailyUser, wanted: LocalDue, day: date, *, now: datetime, window: timedelta) -> bool:
+    if not wanted.has(day) or has_opened(user.opens_on(_next_from(user, day), window), now):
+        return False
+    cutoff, previous = wanted.cutoff(day), _cutoff_before(user, day)
+    return not is_over(cutoff, now) and (previous is None or cutoff > previous)
+
+
+def _cutoff_before(user: DailyUser, day: date) -> datetime | None:
+    """The cutoff of the last day before this one, by the old due time."""
+    while day > user.next_date:
+        day -= DAY
+        if user.has(day):
+            return user.cutoff_on(day)
+    return user.previous_cutoff
+
+
+def _next_from(user: DailyUser, day: date) -> date:
+    while not user.has(day):
+        day += DAY
+    return day
 
 
 def enroll(
@@ -74,50 +119,91 @@ def enroll(
     now: datetime,
     window: timedelta = WINDOW,
 ) -> DailyUser:
-    """The user's record after an enrollment: new, or with another due time."""
+    """The user's record after an enrollment: new, or with another due time or zone."""
     if user is None:
         return new_daily_user(wanted, now, last_date, window=window)
-    return user if user.wanted_due == wanted.due else change_due_time(user, wanted.due, now, window=window)
+    if user.wanted == wanted.local_due:
+        return user
+    return change_due_time(user, wanted.local_due, now, window=window)
 
 
-def finalize_success(user: DailyUser, day: date, returned_at: datetime) -> Finalization | None:
+def finalize_success(
+    user: DailyUser, day: date, returned_at: datetime, *, programme: Programme = DAILY_PROGRAMME
+) -> Finalization | None:
     """The verdict of a successful run.
 
-    1. If its day has a verdict already, there is none: the success is late.
+    1. If its day has a verdict already, or was passed over, there is none: the success is late.
     2. If it returned before the cutoff, the day is a success.
     3. Otherwise the cutoff was reached.
     """
     if user.next_date != day:
         return None
-    if not is_over(user.next_cutoff, returned_at):
-        return _one_day(user, DayStatus.SUCCESS, returned_at)
-    return _one_day(user, DayStatus.CUTOFF_REACHED, returned_at)
+    in_time = not is_over(user.next_cutoff, returned_at)
+    status = DayStatus.SUCCESS if in_time else DayStatus.CUTOFF_REACHED
+    after = replace(_advance(user, day, programme.window), last_date=day, status=status)
+    if in_time:
+        after = replace(after, last_run_at=returned_at)
+    verdict = Verdict(*user.key, day, status, user.due, returned_at)
+    return Finalization(after, (verdict,), None, programme.resets_conversation)
 
 
-def finalize_cutoffs(user: DailyUser, now: datetime, service: ServicePeriod) -> Finalization | None:
+def finalize_cutoffs(
+    user: DailyUser, now: datetime, service: ServicePeriod, *, programme: Programme = DAILY_PROGRAMME
+) -> Finalization | None:
     """The verdicts of all days whose cutoff has passed; None if there is no such day.
 
-    1. Each of the last seven days gets its own, late if the user was not served at its cutoff.
-    2. All earlier days together become one gap.
+    1. Dates that the programme does not serve are passed over.
+    2. Each other one of the last seven days gets its own verdict, late if the user was not served at its
+       cutoff.
+    3. All earlier days together become one gap, from the first to the last that the programme serves.
     """
     if not is_over(user.next_cutoff, now):
         return None
-    last = now.date() if is_over(user.cutoff_on(now.date()), now) else now.date() - DAY
+    last = _last_over(user, now)
     first = max(user.next_date, last - (MOST_LATE_VERDICTS - 1) * DAY)
-    days = [first + count * DAY for count in range((last - first).days + 1)]
-    gap = None if first == user.next_date else _gap(user, first - DAY, now, service)
-    return Finalization(
-        _advance(user, last, DayStatus.CUTOFF_REACHED),
-        tuple(_cutoff_verdict(user, day, now, service) for day in days),
-        gap,
+    verdicts = tuple(
+        _cutoff_verdict(user, day, now, service)
+        for day in _days(first, last)
+        if _is_owed(user, day, programme)
     )
+    after = _advance(user, last, programme.window)
+    if verdicts:
+        after = replace(after, last_date=verdicts[-1].service_date, status=DayStatus.CUTOFF_REACHED)
+    earlier = [day for day in _days(user.next_date, first - DAY) if _is_owed(user, day, programme)]
+    gap = DailyGap(*user.key, earlier[0], earlier[-1], now, service.cause) if earlier else None
+    return Finalization(after, verdicts, gap, programme.resets_conversation)
 
 
-def _one_day(user: DailyUser, status: DayStatus, at: datetime) -> Finalization:
-    after = _advance(user, user.next_date, status)
-    if status is DayStatus.SUCCESS:
-        after = replace(after, last_run_at=at)
-    return Finalization(after, (Verdict(*user.key, user.next_date, status, user.due, at),))
+def pass_over(user: DailyUser, now: datetime, programme: Programme) -> Finalization | None:
+    """The record moved past a date that the programme does not serve, once its window would have opened.
+
+    Without a verdict, as nothing is owed; None if the date is served, or its window is ahead.
+    """
+    if not has_opened(user.opens_at, now) or programme.serves(user.next_date, user.due):
+        return None
+    return Finalization(_advance(user, user.next_date, programme.window), ())
+
+
+def next_served_date(user: DailyUser, programme: Programme) -> date | None:
+    """The next date that the programme serves for this user; None if there is none within 400 days."""
+    days = _days(user.next_date, user.next_date + (LOOK_AHEAD - 1) * DAY)
+    return next((day for day in days if _is_owed(user, day, programme)), None)
+
+
+def _days(first: date, last: date) -> Iterable[date]:
+    return (first + count * DAY for count in range((last - first).days + 1))
+
+
+def _is_owed(user: DailyUser, day: date, programme: Programme) -> bool:
+    return user.has(day) and programme.serves(day, user.due_on(day))
+
+
+def _last_over(user: DailyUser, now: datetime) -> date:
+    """The last day whose cutoff has passed; dates east of UTC begin earlier."""
+    day = max(user.next_date, now.date() + DAY)
+    while not is_over(user.cutoff_on(day), now) or not user.has(day):
+        day -= DAY
+    return day
 
 
 def _cutoff_verdict(user: DailyUser, day: date, now: datetime, service: ServicePeriod) -> Verdict:
@@ -126,18 +212,20 @@ def _cutoff_verdict(user: DailyUser, day: date, now: datetime, service: ServiceP
     return Verdict(*user.key, day, DayStatus.CUTOFF_REACHED, due, now, late, cause)
 
 
-def _gap(user: DailyUser, to_date: date, now: datetime, service: ServicePeriod) -> DailyGap:
-    return DailyGap(*user.key, user.next_date, to_date, now, service.cause)
-
-
-def _advance(user: DailyUser, last: date, status: DayStatus) -> DailyUser:
-    day = last + DAY
+def _advance(user: DailyUser, last: date, window: timedelta) -> DailyUser:
+    """The record behind a day, with the next one and all that holds for it."""
+    day = _next_from(user, last + DAY)
+    due, timezone = user.local_due_on(day)
+    cutoff = user.cutoff_on(day)
     return replace(
         user,
-        next_cutoff=user.cutoff_on(day),
+        next_date=day,
+        due=due,
+        timezone=timezone,
+        next_cutoff=cutoff,
+        opens_at=cutoff - window,
+        previous_cutoff=user.cutoff_on(last),
         changes=tuple(change for change in user.changes if change.from_date > day),
-        last_date=last,
-        status=status,
     )
 
 

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.window import cutoff, minute_of_day
+from cadenza.domain.daily.keys import DAILY, DailyKey, check_programme_id, daily_key
+from cadenza.domain.daily.window import DAY, cutoff, minute_of_day
+from cadenza.domain.daily.zones import UTC_NAME, check_timezone, date_exists
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.validation import check_text, convert_to_utc
@@ -38,30 +39,74 @@ class Cause(StrEnum):
     """The database could not be reached."""
 
 
+class LocalDue(NamedTuple):
+    """A due time on the clocks of a zone."""
+
+    due: time
+    timezone: str = UTC_NAME
+
+    def cutoff(self, day: date) -> datetime:
+        """The cutoff of a date."""
+        return cutoff(self.due, day, timezone=self.timezone)
+
+    def has(self, day: date) -> bool:
+        """Whether the zone has this date; one that it leaves out is not owed."""
+        return date_exists(day, self.timezone)
+
+    def next_from(self, day: date) -> date:
+        """The first date from this one on that the zone has."""
+        while not self.has(day):
+            day += DAY
+        return day
+
+
 class DueChange(NamedTuple):
     """Another due time, and the first day it applies to."""
 
     from_date: date
     due: time
+    timezone: str = UTC_NAME
+
+    @property
+    def local_due(self) -> LocalDue:
+        """The due time with its zone."""
+        return LocalDue(self.due, self.timezone)
 
 
 class Enrollment(NamedTuple):
     """A user to be served daily, and the time by which."""
 
-    key: UserKey
+    key: DailyKey
     due: time
+    timezone: str = UTC_NAME
+
+    @property
+    def local_due(self) -> LocalDue:
+        """The due time with its zone."""
+        return LocalDue(self.due, self.timezone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailyUser:
-    """A user's durable record. All days before `next_date` have their verdicts.
+    """A user's durable record in a programme. All days before `next_date` have their verdicts, or owe none.
 
-    `next_cutoff` holds both the next day and its due time, so that they cannot disagree.
+    What holds for `next_date` is fixed when it becomes the next one: neither settings nor a later version
+    of the zone's rules move it.
     """
 
     tenant_id: str = "default"
+    programme_id: str = DAILY
     user_id: str
+    next_date: date
+    """The first day without a verdict: a date in the zone."""
+    due: time
+    """The due time of that day, on the clocks of the zone."""
+    timezone: str = UTC_NAME
     next_cutoff: datetime
+    opens_at: datetime
+    """When the window of that day opens."""
+    previous_cutoff: datetime | None = None
+    """The cutoff of the day before; a new due time sets none that is not later."""
     changes: tuple[DueChange, ...] = ()
     """Due times of later days, in the order of the days."""
     added_at: datetime | None = None
@@ -73,41 +118,54 @@ class DailyUser:
     """When a run last succeeded in time."""
 
     def __post_init__(self) -> None:
-        convert_to_utc(self, "next_cutoff", "added_at", "last_run_at")
+        convert_to_utc(self, "next_cutoff", "opens_at", "previous_cutoff", "added_at", "last_run_at")
 
     @property
-    def key(self) -> UserKey:
+    def key(self) -> DailyKey:
         """Its identity."""
-        return UserKey(self.tenant_id, self.user_id)
+        return DailyKey(self.tenant_id, self.programme_id, self.user_id)
 
     @property
-    def next_date(self) -> date:
-        """The first day without a verdict."""
-        return self.next_cutoff.date()
+    def local_due(self) -> LocalDue:
+        """The due time of the next day, with its zone."""
+        return LocalDue(self.due, self.timezone)
 
     @property
-    def due(self) -> time:
-        """The due time of that day."""
-        return self.next_cutoff.time()
+    def wanted(self) -> LocalDue:
+        """The due time that its owner asked for last, with its zone."""
+        return self.changes[-1].local_due if self.changes else self.local_due
 
     @property
     def wanted_due(self) -> time:
         """The due time that its owner asked for last."""
-        return self.changes[-1].due if self.changes else self.due
+        return self.wanted.due
+
+    def local_due_on(self, day: date) -> LocalDue:
+        """The due time of a day that has no verdict yet, with its zone."""
+        return due_among(self.changes, day, self.local_due)
 
     def due_on(self, day: date) -> time:
-        """The due time of a day that has no verdict yet."""
-        return due_among(self.changes, day, self.due)
+        """The due time of such a day."""
+        return self.local_due_on(day).due
+
+    def has(self, day: date) -> bool:
+        """Whether the zone of such a day has it."""
+        return self.local_due_on(day).has(day)
 
     def cutoff_on(self, day: date) -> datetime:
         """The cutoff of such a day."""
-        return cutoff(self.due_on(day), day)
+        return self.next_cutoff if day == self.next_date else self.local_due_on(day).cutoff(day)
+
+    def opens_on(self, day: date, window: timedelta) -> datetime:
+        """When the window of such a day opens, if later ones than the next one last so long."""
+        return self.opens_at if day == self.next_date else self.cutoff_on(day) - window
 
 
 class Verdict(NamedTuple):
     """The verdict of a user's day; written once, and never changed."""
 
     tenant_id: str
+    programme_id: str
     user_id: str
     service_date: date
     status: DayStatus
@@ -154,6 +212,7 @@ class DailyGap(NamedTuple):
     """Days without service that are too old to get verdicts of their own, first and last included."""
 
     tenant_id: str
+    programme_id: str
     user_id: str
     from_date: date
     to_date: date
@@ -172,10 +231,13 @@ class Finalization(NamedTuple):
     user: DailyUser
     verdicts: tuple[Verdict, ...]
     gap: DailyGap | None = None
+    resets_conversation: bool = True
 
     @property
     def fresh_from(self) -> datetime | None:
-        """When the context of the user's conversations is reset, as a cutoff does; None if there was none."""
+        """When the context of the user's conversations is reset, as a cutoff does; None if it is not."""
+        if not self.resets_conversation:
+            return None
         cut = [one.decided_at for one in self.verdicts if one.status is DayStatus.CUTOFF_REACHED]
         return max(cut, default=None)
 
@@ -205,19 +267,22 @@ class DailyRunResult(NamedTuple):
 DONE = DailyRunResult()
 
 
-def due_among(changes: Sequence[DueChange], day: date, due: time) -> time:
+def due_among(changes: Sequence[DueChange], day: date, due: LocalDue) -> LocalDue:
     """The due time of a day, given the current due time and later changes."""
     for change in changes:
         if change.from_date > day:
             break
-        due = change.due
+        due = change.local_due
     return due
 
 
-def enrollment(tenant_id: str, user_id: str, due: time) -> Enrollment:
-    """A checked enrollment; InvalidRequest unless the due time is a whole minute of a UTC day."""
+def enrollment(
+    tenant_id: str, user_id: str, due: time, *, timezone: str = UTC_NAME, programme_id: str = DAILY
+) -> Enrollment:
+    """A checked enrollment; InvalidRequest unless the due time is a whole minute, and the zone exists."""
     if not check_text("user_id", user_id, longest=LONGEST_USER_ID).strip():
         raise InvalidRequest("user_id must not be empty.", "user_id")
     if due.second or due.microsecond or due.tzinfo not in (None, UTC):
         raise InvalidRequest(f"due_time must be {DUE_TIME_FORM}.", "due_time")
-    return Enrollment(UserKey(tenant_id, user_id), due.replace(tzinfo=None))
+    key = daily_key(tenant_id, user_id, programme_id=check_programme_id(programme_id))
+    return Enrollment(key, due.replace(tzinfo=None), check_timezone(timezone))

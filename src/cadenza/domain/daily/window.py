@@ -2,31 +2,38 @@
 
 from datetime import UTC, date, datetime, time, timedelta
 
+from cadenza.domain.daily.zones import UTC_NAME, date_exists, first_moment, local_date
+
 WINDOW = timedelta(minutes=60)
-"""How long a window lasts, unless set otherwise: a day at most, so that a user's windows do not overlap."""
+"""How long a window lasts, unless set otherwise: a day at most."""
 RETRY_DELAY = timedelta(minutes=10)
 """How long a user waits for the next try, unless set otherwise."""
 DAY = timedelta(days=1)
 
 
-def cutoff(due: time, service_date: date) -> datetime:
-    """The end of the window, at which the day's verdict is due; its UTC date is the service date."""
-    return datetime.combine(service_date, due, UTC)
+def cutoff(due: time, service_date: date, *, timezone: str = UTC_NAME) -> datetime:
+    """The end of the window, at which the day's verdict is due: the due time of this date in the zone."""
+    return first_moment(service_date, due, timezone)
 
 
-def opens(due: time, service_date: date, window: timedelta = WINDOW) -> datetime:
+def opens(due: time, service_date: date, window: timedelta = WINDOW, *, timezone: str = UTC_NAME) -> datetime:
     """The start of the window; for a due time early in a day it is on the day before."""
-    return cutoff(due, service_date) - window
+    return cutoff(due, service_date, timezone=timezone) - window
 
 
-def service_date(due: time, now: datetime, window: timedelta = WINDOW) -> date:
+def service_date(due: time, now: datetime, window: timedelta = WINDOW, *, timezone: str = UTC_NAME) -> date:
     """The service date of a moment: a day lasts from when its window opens until the next one opens."""
-    return (now.astimezone(UTC) + window - _since_midnight(due)).date()
+    if timezone == UTC_NAME:
+        return (now.astimezone(UTC) + window - _since_midnight(due)).date()
+    day = local_date(now + window, timezone) + DAY
+    while opens(due, day, window, timezone=timezone) > now or not date_exists(day, timezone):
+        day -= DAY
+    return day
 
 
-def has_opened(cutoff: datetime, now: datetime, window: timedelta = WINDOW) -> bool:
-    """Whether the window with this cutoff has opened."""
-    return cutoff - window <= now
+def has_opened(opens_at: datetime, now: datetime) -> bool:
+    """Whether a window that opens then has opened."""
+    return opens_at <= now
 
 
 def is_over(cutoff: datetime, now: datetime) -> bool:

@@ -59,7 +59,7 @@ class DailyEvents:
     def job_stopped(self, day: PendingDay, ended: DailyRunEnd) -> None:
         """A run has ended."""
         failed = {} if ended.error_class is None else {"error_class": ended.error_class.value}
-        self._emit(JOB, {"duration_ms": ended.duration_ms}, {"result": ended.result, **failed})
+        self._emit(JOB, {"duration_ms": ended.duration_ms}, {"result": ended.result, **_of(day), **failed})
         if ended.error is None:
             return
         raised = {} if ended.traceback is None else {"traceback": ended.traceback}
@@ -77,6 +77,7 @@ class DailyEvents:
         """Days too old for verdicts of their own were cut off: one event, named by the last of them."""
         last = Verdict(
             gap.tenant_id,
+            gap.programme_id,
             gap.user_id,
             gap.to_date,
             DayStatus.CUTOFF_REACHED,
@@ -91,7 +92,7 @@ class DailyEvents:
         late: dict[str, str | bool] = {"late": verdict.late}
         if verdict.cause is not None:
             late["cause"] = verdict.cause.value
-        facts = {"status": verdict.status.value, "due_bucket": verdict.due_bucket}
+        facts = {"status": verdict.status.value, "due_bucket": verdict.due_bucket, **_of(verdict)}
         self._emit(FINALIZE, {"days": days}, {**facts, "today": verdict.service_date.isoformat(), **late})
 
     def late_success(self, day: PendingDay, status: DayStatus | None) -> None:
@@ -121,4 +122,9 @@ class DailyEvents:
     def _detail(self, event: str, day: PendingDay, **facts: object) -> None:
         if self._log.verbose:
             service_date = day.service_date.isoformat()
-            self._log.debug(event, tenant=day.tenant_id, user=day.user_id, service_date=service_date, **facts)
+            named = {"tenant": day.tenant_id, "user": day.user_id, **_of(day)}
+            self._log.debug(event, **named, service_date=service_date, **facts)
+
+
+def _of(one: PendingDay | Verdict) -> dict[str, str]:
+    return {"programme": one.programme_id}

@@ -6,16 +6,18 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
+from cadenza.domain.daily.keys import DailyKey
+from cadenza.domain.daily.programme import Programme
+from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success, pass_over
 from cadenza.domain.daily.user import DailyUser, DayStatus, Finalization
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
 from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents
+from cadenza.engine.daily.programmes import RunnerProgrammes
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.daily.verdict_writer import VerdictWriter
 from cadenza.ports.clock import Clock
-from cadenza.ports.daily import DailyStore, PendingDay
+from cadenza.ports.daily import DailyStore, Finalize, PendingDay
 from cadenza.ports.telemetry import Logger
 
 
@@ -25,8 +27,8 @@ class _Success(NamedTuple):
     day: PendingDay
     returned_at: datetime
 
-    def finalize(self, user: DailyUser) -> Finalization | None:
-        return finalize_success(user, self.day.service_date, self.returned_at)
+    def finalize(self, user: DailyUser, programme: Programme) -> Finalization | None:
+        return finalize_success(user, self.day.service_date, self.returned_at, programme=programme)
 
 
 class _Cutoff(NamedTuple):
@@ -35,8 +37,20 @@ class _Cutoff(NamedTuple):
     now: datetime
     service: ServicePeriod
 
-    def finalize(self, user: DailyUser) -> Finalization | None:
-        return finalize_cutoffs(user, self.now, self.service)
+    def finalize(self, user: DailyUser, programme: Programme) -> Finalization | None:
+        return finalize_cutoffs(user, self.now, self.service, programme=programme)
+
+
+class _PassedOver(NamedTuple):
+    """A tick at which a user's window was open for a date that the programme does not serve."""
+
+    now: datetime
+
+    def finalize(self, user: DailyUser, programme: Programme) -> Finalization | None:
+        return pass_over(user, self.now, programme)
+
+
+_Decision = _Success | _Cutoff | _PassedOver
 
 
 class DailyFinalizer:
@@ -47,38 +61,46 @@ class DailyFinalizer:
         *,
         store: DailyStore,
         queue: DailyQueue,
+        programmes: RunnerProgrammes,
         daily_clock: DailyClock,
         events: DailyEvents,
         batch: int,
     ) -> None:
         self._writer = VerdictWriter(store)
         self._queue = queue
+        self._programmes = programmes
         self._daily_clock = daily_clock
         self._events = events
         self._batch = batch
-        self._successes: dict[UserKey, _Success] = {}
-        self._cutoffs: dict[UserKey, _Cutoff] = {}
+        self._successes: dict[DailyKey, _Success] = {}
+        self._cutoffs: dict[DailyKey, _Cutoff] = {}
+        self._passed_over: dict[DailyKey, _PassedOver] = {}
         self._work = asyncio.Event()
         self._cut_off = 0
 
     @property
     def pending(self) -> int:
-        """How many users wait for a verdict to be written."""
-        return len(self._successes) + len(self._cutoffs)
+        """How many users wait for a verdict to be written, or for a date to be passed over."""
+        return len(self._successes) + len(self._cutoffs) + len(self._passed_over)
 
     @property
-    def users(self) -> set[UserKey]:
+    def users(self) -> set[DailyKey]:
         """These users."""
-        return {*self._successes, *self._cutoffs}
+        return {*self._successes, *self._cutoffs, *self._passed_over}
 
     def add_success(self, day: PendingDay, returned_at: datetime) -> None:
         """A run has succeeded; the queue holds its user until the verdict is written."""
         self._successes[day.key] = _Success(day, returned_at)
         self._work.set()
 
-    def add_cutoffs(self, keys: Iterable[UserKey], now: datetime, service: ServicePeriod) -> None:
+    def add_cutoffs(self, keys: Iterable[DailyKey], now: datetime, service: ServicePeriod) -> None:
         """These users are past their cutoff; a later tick replaces an earlier one, as it covers more days."""
         self._cutoffs |= dict.fromkeys(keys, _Cutoff(now, service))
+        self._work.set()
+
+    def add_passed_over(self, keys: Iterable[DailyKey], now: datetime) -> None:
+        """The next date of these users is not served by their programme, and its window is open."""
+        self._passed_over |= dict.fromkeys(keys, _PassedOver(now))
         self._work.set()
 
     def take_cut_off(self) -> int:
@@ -101,21 +123,32 @@ class DailyFinalizer:
         """Write one batch, and return for how many users; 0 while the clock is not trusted."""
         if not self._daily_clock.trusted:
             return 0
-        successes = dict(islice(self._successes.items(), self._batch))
-        room = self._batch - len(successes)
-        others = ((key, one) for key, one in self._cutoffs.items() if key not in self._successes)
-        cutoffs = dict(islice(others, room))
-        if not successes and not cutoffs:
+        batch = self._next_batch()
+        if not batch:
             return 0
-        batch: dict[UserKey, _Success | _Cutoff] = {**successes, **cutoffs}
-        written = await self._writer.write({key: one.finalize for key, one in batch.items()})
-        self._record(written, successes)
-        for key, cutoff in cutoffs.items():
-            if self._cutoffs[key] is cutoff:
-                del self._cutoffs[key]
+        written = await self._writer.write({key: self._rule(one) for key, one in batch.items()})
+        self._record(written, {key: one for key, one in batch.items() if isinstance(one, _Success)})
+        for waiting in (self._cutoffs, self._passed_over):
+            for key, decision in batch.items():
+                if waiting.get(key) is decision:
+                    del waiting[key]
         return len(batch)
 
-    def _record(self, written: dict[UserKey, list[Finalization]], successes: dict[UserKey, _Success]) -> None:
+    def _next_batch(self) -> dict[DailyKey, _Decision]:
+        """Finished jobs first, cutoffs second, dates to pass over last; one decision for each user."""
+        batch: dict[DailyKey, _Decision] = dict(islice(self._successes.items(), self._batch))
+        for waiting in (self._cutoffs, self._passed_over):
+            others = ((key, one) for key, one in waiting.items() if key not in self._successes)
+            new = ((key, one) for key, one in others if key not in batch)
+            batch |= dict(islice(new, self._batch - len(batch)))
+        return batch
+
+    def _rule(self, decision: _Decision) -> Finalize:
+        return lambda user: decision.finalize(user, self._programmes.of(user.key.programme))
+
+    def _record(
+        self, written: dict[DailyKey, list[Finalization]], successes: dict[DailyKey, _Success]
+    ) -> None:
         for key, success in successes.items():
             del self._successes[key]
             self._queue.finish(success.day, self._daily_clock.read().steady_ms)
@@ -139,5 +172,6 @@ class DailyFinalizer:
     def _enqueue_next(self, user: DailyUser) -> None:
         """A user whose next window is open is enqueued without waiting for a tick."""
         now, steady_ms = self._daily_clock.read()
-        if self._queue.is_open(user.next_cutoff, now):
-            self._queue.offer(PendingDay(user.next_cutoff, *user.key), steady_ms)
+        day = PendingDay.of(user)
+        if self._queue.is_open(day, now) and self._programmes.serves(day):
+            self._queue.offer(day, steady_ms)

@@ -1,16 +1,17 @@
 """The queue of days to run: each user once, soonest cutoff first, with a delay between retries."""
 
 import asyncio
-from collections import deque
-from collections.abc import Collection, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import DailyKey, ProgrammeKey
 from cadenza.domain.daily.rules import SHARDS, shard_of
-from cadenza.domain.daily.window import RETRY_DELAY, WINDOW, has_opened, is_over
+from cadenza.domain.daily.window import has_opened, is_over
+from cadenza.engine.daily.programmes import RunnerProgrammes
 from cadenza.ports.daily import PendingDay
 
 
@@ -37,27 +38,30 @@ class DailyQueue:
     succeeded, until its verdict is written.
     """
 
-    def __init__(self, *, window: timedelta = WINDOW, retry_delay: timedelta = RETRY_DELAY) -> None:
-        self._window = window
-        self._retry_delay_ms = retry_delay / timedelta(milliseconds=1)
+    def __init__(self, programmes: RunnerProgrammes) -> None:
+        self._programmes = programmes
         self._waiting: list[PendingDay] = []
-        self._held: set[UserKey] = set()
-        self._last_runs: dict[UserKey, _LastRun] = {}
-        self._by_age: deque[tuple[UserKey, _LastRun]] = deque()  # Oldest first, so that old ones are removed.
+        self._out_of_share: defaultdict[ProgrammeKey, list[PendingDay]] = defaultdict(list)
+        """Days that were next, but whose programme used its share of the slots."""
+        self._held: set[DailyKey] = set()
+        self._last_runs: dict[DailyKey, _LastRun] = {}
+        self._by_age: deque[tuple[DailyKey, _LastRun]] = (
+            deque()
+        )  # Oldest first, so that old ones are removed.
         self._shards = frozenset(range(SHARDS))
         self.filled = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._waiting) + sum(map(len, self._out_of_share.values()))
 
     def not_held(self, days: Sequence[PendingDay]) -> list[PendingDay]:
         """The days whose users are neither queued nor running; fast, as in a full window most are."""
         held = self._held
-        return [day for day in days if day[1:] not in held]
+        return [day for day in days if day[1:4] not in held]
 
     def offer_result(self, day: PendingDay, steady_ms: float) -> OfferResult:
         """What an offer of this day would return, without its shard looked at."""
-        key: Any = day[1:]  # Equal to the UserKey, and built in a third of the time.
+        key: Any = day[1:4]  # Equal to the DailyKey, and built in a third of the time.
         if key in self._held:
             return OfferResult.HELD
         last = self._last_runs.get(key)
@@ -71,34 +75,55 @@ class DailyQueue:
         if result is not OfferResult.ENQUEUED:
             return result
         key = day.key
-        if shard_of(key) not in self._shards:
+        if shard_of(key.user) not in self._shards:
             return OfferResult.ELSEWHERE
         self._held.add(key)
-        self._throttle(key, _LastRun(day.cutoff, steady_ms + self._retry_delay_ms), steady_ms)
+        self._throttle(day, steady_ms)
         heappush(self._waiting, day)
         self.filled.set()
         return result
 
-    def take(self, now: datetime) -> PendingDay | None:
-        """The next day to run; days that are no longer in their window are removed."""
+    def take(
+        self, now: datetime, has_room: Callable[[ProgrammeKey], bool] = lambda _: True
+    ) -> PendingDay | None:
+        """The next day to run of a programme that has room; days no longer in their window are removed."""
         while self._waiting:
             day = heappop(self._waiting)
-            if self.is_open(day.cutoff, now):
+            programme = day.key.programme
+            if not self.is_open(day, now):
+                self._remove(day)
+                self.give_room(programme)
+            elif has_room(programme):
                 return day
-            self._remove(day)
+            else:
+                heappush(self._out_of_share[programme], day)
         return None
 
-    def is_open(self, cutoff: datetime, now: datetime) -> bool:
-        """Whether the window with this cutoff is open."""
-        return has_opened(cutoff, now, self._window) and not is_over(cutoff, now)
+    def give_room(self, programme: ProgrammeKey) -> None:
+        """The programme may use one more slot: the soonest of its days that waited for that is next again."""
+        if waiting := self._out_of_share.get(programme):
+            heappush(self._waiting, heappop(waiting))
+            if not waiting:
+                del self._out_of_share[programme]
 
-    def release(self, key: UserKey) -> None:
+    def give_room_to_all(self) -> None:
+        """The shares have changed: all days wait again."""
+        for days in self._out_of_share.values():
+            self._waiting += days
+        self._out_of_share.clear()
+        heapify(self._waiting)
+
+    def is_open(self, day: PendingDay, now: datetime) -> bool:
+        """Whether the window of a day is open."""
+        return has_opened(day.opens_at, now) and not is_over(day.cutoff, now)
+
+    def release(self, key: DailyKey) -> None:
         """The user is neither queued nor running any more."""
         self._held.discard(key)
 
     def finish(self, day: PendingDay, steady_ms: float) -> None:
         """A day has its verdict; a tick that read it just before does not enqueue it again."""
-        self._throttle(day.key, _LastRun(day.cutoff, steady_ms + self._retry_delay_ms), steady_ms)
+        self._throttle(day, steady_ms)
         self.release(day.key)
 
     def keep_shards(self, shards: Collection[int]) -> None:
@@ -106,9 +131,10 @@ class DailyQueue:
         before, self._shards = self._shards, frozenset(shards)
         if before <= self._shards:
             return
+        self.give_room_to_all()
         waiting, self._waiting = self._waiting, []
         for day in waiting:
-            if shard_of(day.key) in self._shards:
+            if shard_of(day.key.user) in self._shards:
                 self._waiting.append(day)
             else:
                 self._remove(day)
@@ -119,8 +145,10 @@ class DailyQueue:
         self._last_runs.pop(day.key, None)
         self.release(day.key)
 
-    def _throttle(self, key: UserKey, last: _LastRun, steady_ms: float) -> None:
-        self._last_runs[key] = last
+    def _throttle(self, day: PendingDay, steady_ms: float) -> None:
+        key = day.key
+        delay_ms = self._programmes.of(key.programme).retry_delay / timedelta(milliseconds=1)
+        last = self._last_runs[key] = _LastRun(day.cutoff, steady_ms + delay_ms)
         self._by_age.append((key, last))
         while self._by_age[0][1].retry_at_ms <= steady_ms:
             old_key, old = self._by_age.popleft()

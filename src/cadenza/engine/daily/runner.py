@@ -13,10 +13,11 @@ from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents, TickCounts
 from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer
+from cadenza.engine.daily.programmes import OneTarget, RunnerProgrammes
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.daily.tick import DailyTicker
 from cadenza.ports.clock import Clock, Stopwatch
-from cadenza.ports.daily import DailyStore, DailyTargetRunner
+from cadenza.ports.daily import DailyStore, DailyTargetRunner, ProgrammeStore, ProgrammeTargets
 from cadenza.ports.telemetry import Logger, Telemetry
 
 
@@ -83,33 +84,41 @@ class DailyRunner:
         telemetry: Telemetry,
         log: Logger,
         settings: DailySettings = DEFAULTS,
+        programmes: ProgrammeStore | None = None,
+        targets: ProgrammeTargets | None = None,
     ) -> None:
         self._clock = clock
         self._log = log
         self._settings = settings
         events, daily_clock = DailyEvents(telemetry, log), DailyClock(clock, stopwatch)
-        self.queue = DailyQueue(window=settings.window, retry_delay=settings.retry_delay)
+        known = RunnerProgrammes(programmes, settings)
+        self.queue = DailyQueue(known)
         self.finalizer = DailyFinalizer(
-            store=store, queue=self.queue, daily_clock=daily_clock, events=events, batch=settings.batch
+            store=store,
+            queue=self.queue,
+            programmes=known,
+            daily_clock=daily_clock,
+            events=events,
+            batch=settings.batch,
         )
         self.executor = DailyExecutor(
             queue=self.queue,
             finalizer=self.finalizer,
-            target_runner=target_runner,
+            programmes=known,
+            targets=targets or OneTarget(target_runner),
             daily_clock=daily_clock,
             events=events,
             max_concurrency=settings.max_concurrency,
-            job_timeout_ms=settings.job_timeout_ms,
         )
         self.ticker = DailyTicker(
             store=store,
             queue=self.queue,
             finalizer=self.finalizer,
+            programmes=known,
             daily_clock=daily_clock,
             events=events,
             tick_ms=settings.tick_ms,
             page=settings.page,
-            window=settings.window,
         )
         self._lane_count = lane_count(settings.max_concurrency)
         self._held: frozenset[int] = frozenset()
@@ -137,7 +146,7 @@ class DailyRunner:
     def done_with(self, leaving: Collection[int]) -> list[int]:
         """The lanes that can be released: no runs, no verdicts to write, and their concurrency not in use."""
         users = {day.key for day in self.executor.running.values()} | self.finalizer.users
-        busy = {lane_of(shard_of(key), self._lane_count) for key in users}
+        busy = {lane_of(shard_of(key.user), self._lane_count) for key in users}
         done: list[int] = []
         for lane in sorted(leaving):
             left = {*self._held, *leaving} - {lane, *done}

@@ -1,22 +1,20 @@
 """The tick: enqueues users whose window is open, and hands users past their cutoff to the finalizer."""
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import AsyncIterator, Collection
-from datetime import datetime, timedelta
-from operator import attrgetter
+from datetime import datetime
 
 from cadenza.domain.daily.rules import ServicePeriod
 from cadenza.domain.daily.user import Cause
-from cadenza.domain.daily.window import WINDOW
+from cadenza.domain.daily.window import is_over
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.daily.clock import ClockReading, DailyClock
 from cadenza.engine.daily.events import DailyEvents, TickCounts
 from cadenza.engine.daily.finalizer import DailyFinalizer
+from cadenza.engine.daily.programmes import RunnerProgrammes
 from cadenza.engine.daily.queue import DailyQueue, OfferResult
 from cadenza.ports.daily import DailyStore, PendingDay
 
-CUTOFF = attrgetter("cutoff")
 OFFERS_PER_YIELD = 1_000
 """After so many offers the event loop runs other tasks, so that a large window delays none of them."""
 STALLED_TICKS = 3
@@ -32,20 +30,20 @@ class DailyTicker:
         store: DailyStore,
         queue: DailyQueue,
         finalizer: DailyFinalizer,
+        programmes: RunnerProgrammes,
         daily_clock: DailyClock,
         events: DailyEvents,
         tick_ms: int,
         page: int,
-        window: timedelta = WINDOW,
     ) -> None:
         self._store = store
         self._queue = queue
         self._finalizer = finalizer
+        self._programmes = programmes
         self._daily_clock = daily_clock
         self._events = events
         self._stalled_ms = STALLED_TICKS * tick_ms
         self._page = page
-        self._window = window
         self._shards: list[int] = []
         self._periods: dict[int, ServicePeriod] = {}
         self._interrupted_by: Cause | None = Cause.DOWN
@@ -61,8 +59,10 @@ class DailyTicker:
         """Run one tick; its event is emitted also when the store cannot be reached.
 
         1. Take one `now`; while the clock is not trusted, do nothing.
-        2. Hand users past their cutoff to the finalizer, which writes finished runs first.
-        3. Enqueue users in their window, soonest cutoff first.
+        2. Read the programmes as they are now.
+        3. Hand users past their cutoff to the finalizer, which writes finished runs first.
+        4. Hand it users in their window whose programme does not serve the date, to pass over it.
+        5. Enqueue all others in their window, soonest cutoff first.
         """
         reading = self._daily_clock.observe()
         self._counts = TickCounts()
@@ -90,16 +90,31 @@ class DailyTicker:
     async def _scan(self, reading: ClockReading) -> None:
         now, scanned, eligible = reading.now, 0, 0
         wanted: list[PendingDay] = []
+        if await self._programmes.read():
+            self._queue.give_room_to_all()
         for shard, service in self._service_periods(reading).items():
             async for page in self._pages(shard, now):
-                past = bisect_right(page, now, key=CUTOFF)
-                self._finalizer.add_cutoffs([day.key for day in page[:past]], now, service)
-                wanted += self._wanted(page[past:], reading.steady_ms)
-                scanned, eligible = scanned + len(page), eligible + len(page) - past
+                past = [day.key for day in page if is_over(day.cutoff, now)]
+                self._finalizer.add_cutoffs(past, now, service)
+                in_window = [day for day in page if not is_over(day.cutoff, now)] if past else page
+                served = self._served(in_window, now)
+                wanted += self._wanted(served, reading.steady_ms)
+                scanned, eligible = scanned + len(page), eligible + len(served)
                 self._counts = TickCounts(scanned, eligible)
         enqueued = await self._enqueue(sorted(wanted), reading.steady_ms)
         self._counts = TickCounts(scanned, eligible, enqueued)
         self._last_tick_ms, self._interrupted_by = reading.steady_ms, None
+
+    def _served(self, in_window: list[PendingDay], now: datetime) -> list[PendingDay]:
+        """Those whose programme serves the date; the others are passed over, unless they run already."""
+        if self._programmes.serve_every_date:
+            return in_window
+        served: list[PendingDay] = []
+        passed: list[PendingDay] = []
+        for day in in_window:
+            (served if self._programmes.serves(day) else passed).append(day)
+        self._finalizer.add_passed_over([day.key for day in self._queue.not_held(passed)], now)
+        return served
 
     def _wanted(self, in_window: list[PendingDay], steady_ms: float) -> list[PendingDay]:
         """The days to enqueue: their users are neither queued nor running, and their retry delay is over."""
@@ -125,8 +140,7 @@ class DailyTicker:
 
     async def _pages(self, shard: int, now: datetime) -> AsyncIterator[list[PendingDay]]:
         after: PendingDay | None = None
-        until = now + self._window
-        while page := await self._store.pending_days(shard, until=until, limit=self._page, after=after):
+        while page := await self._store.pending_days(shard, until=now, limit=self._page, after=after):
             yield page
             if len(page) < self._page:
                 return

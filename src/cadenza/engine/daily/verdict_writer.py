@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import DailyKey
 from cadenza.domain.daily.rules import MOST_LATE_VERDICTS
 from cadenza.domain.daily.user import DailyUser, Finalization
 from cadenza.ports.catalog import Page
@@ -18,9 +18,9 @@ class VerdictWriter:
 
     def __init__(self, store: DailyStore) -> None:
         self._store = store
-        self._decided: dict[UserKey, list[Finalization]] = {}
+        self._decided: dict[DailyKey, list[Finalization]] = {}
 
-    async def write(self, rules: Mapping[UserKey, Finalize]) -> dict[UserKey, list[Finalization]]:
+    async def write(self, rules: Mapping[DailyKey, Finalize]) -> dict[DailyKey, list[Finalization]]:
         """Decide on these users, and write it in one commit; what was written now or by a failed attempt."""
 
         def decide(user: DailyUser) -> Finalization | None:
@@ -38,9 +38,9 @@ class VerdictWriter:
     def _possibly_written(self, user: DailyUser) -> list[Finalization]:
         """What failed attempts decided about days that have a verdict now; the others wrote nothing."""
         earlier = self._decided.get(user.key, ())
-        return [one for one in earlier if one.verdicts[0].service_date < user.next_date]
+        return [one for one in earlier if one.user.next_date <= user.next_date]
 
-    async def _written(self, key: UserKey, answer: Finalization | None) -> list[Finalization]:
+    async def _written(self, key: DailyKey, answer: Finalization | None) -> list[Finalization]:
         answered = [] if answer is None else [answer]
         decided = self._decided.get(key, ())
         if len(decided) <= len(answered):
@@ -48,10 +48,9 @@ class VerdictWriter:
         verdicts = set(await self._store.verdicts_of(key, Page((len(decided) + 1) * MOST_LATE_VERDICTS)))
         gaps = set(await self._store.gaps_of(key))
         return [
-            Finalization(
-                user,
-                tuple(verdict for verdict in decided_verdicts if verdict in verdicts),
-                gap if gap in gaps else None,
+            one._replace(
+                verdicts=tuple(verdict for verdict in one.verdicts if verdict in verdicts),
+                gap=one.gap if one.gap in gaps else None,
             )
-            for user, decided_verdicts, gap in decided
+            for one in decided
         ]

@@ -1,17 +1,16 @@
 """Operations on daily users: create, list, show and delete."""
 
 from collections.abc import Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from functools import partial
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import DailyKey, daily_key
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM, DailyUser, DayStatus, enrollment
-from cadenza.domain.daily.window import opens
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Listed, Paged, Put, split_page
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
@@ -86,15 +85,15 @@ class DailyUserView(View):
     added_at: datetime | None
 
     @classmethod
-    def of(cls, user: DailyUser, window: timedelta) -> Self:
-        """The view of a user, whose window lasts so long."""
+    def of(cls, user: DailyUser) -> Self:
+        """The view of a user."""
         return cls(
             user_id=user.user_id,
             due_time=spelled(user.wanted_due),
             next_date=user.next_date,
-            next_opens_at=opens(user.due, user.next_date, window),
+            next_opens_at=user.opens_at,
             next_cutoff=user.next_cutoff,
-            changes=[DueChangeView(from_date=day, due_time=spelled(due)) for day, due in user.changes],
+            changes=[DueChangeView(from_date=day, due_time=spelled(due)) for day, due, _ in user.changes],
             last_date=user.last_date,
             status=user.status,
             last_run_at=user.last_run_at,
@@ -121,7 +120,7 @@ async def put_daily_user(context: RequestContext, command: PutDailyUser) -> Dail
     find = partial(context.store.daily.daily_user, key_of(context, command.user_id))
     await command.refuse_existing(f"a daily user {command.user_id}", find)
     (user,) = await _enrolled(context, [command])
-    return DailyUserView.of(user, context.dependencies.daily_window)
+    return DailyUserView.of(user)
 
 
 @operation("POST /v1/daily/users", Scope.WRITE, agent=False, bulk=True)
@@ -140,15 +139,14 @@ async def list_daily_users(context: RequestContext, command: Paged) -> DailyUser
         await context.store.daily.daily_users(context.tenant_id, command.page()), command.limit
     )
     cursor = users[-1].user_id if more else None
-    window = context.dependencies.daily_window
-    return DailyUsersPage(items=[DailyUserView.of(one, window) for one in users], next_cursor=cursor)
+    return DailyUsersPage(items=[DailyUserView.of(one) for one in users], next_cursor=cursor)
 
 
 @operation("GET /v1/daily/users/{user_id}", Scope.READ)
 async def get_daily_user(context: RequestContext, command: OneDailyUser) -> DailyUserView:
     """Show a daily user: the next window and the last result."""
     user = await context.store.daily.daily_user(key_of(context, command.user_id))
-    return DailyUserView.of(user, context.dependencies.daily_window)
+    return DailyUserView.of(user)
 
 
 @operation("DELETE /v1/daily/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
@@ -158,9 +156,9 @@ async def delete_daily_user(context: RequestContext, command: DeleteDailyUser) -
     return Nothing()
 
 
-def key_of(context: RequestContext, user_id: str) -> UserKey:
+def key_of(context: RequestContext, user_id: str) -> DailyKey:
     """The key of a user: always the caller's own."""
-    return UserKey(context.tenant_id, user_id)
+    return daily_key(context.tenant_id, user_id)
 
 
 def spelled(due: time) -> str:

@@ -1,6 +1,5 @@
 """Being idle from settings: whether a process may be, and what it must be there for."""
 
-from datetime import timedelta
 from functools import partial
 
 from cadenza.adapters.clock import PausingClock, SystemClock
@@ -53,7 +52,7 @@ def idle_parts(settings: Settings, context: ProcessContext) -> list[Part]:
         can_run=(HTTP, PROMPT, HEARTBEAT),
         plans=settings.planner,
         sends_default=settings.alert_url is not None,
-        daily_window=timedelta(minutes=settings.window_minutes) if settings.daily else None,
+        serves_daily=settings.daily,
     )
     ask, endpoints = partial(next_moment, context.store.database, work), context.store.endpoints
     return [Part("idle", lambda: context.idle.run(ask, endpoints.listen(), context.log))]

@@ -1,4 +1,4 @@
--- version 0038
+-- version 0039
 
 -- index agent_turns_by_age of agent_turns
 CREATE INDEX agent_turns_by_age ON agent_turns (expires_at)
@@ -70,16 +70,19 @@ CREATE INDEX calendars_compiled_until ON calendars (compiled_until)
 CREATE INDEX conversation_messages_by_age ON conversation_messages (at)
 
 -- index daily_gaps_by_day of daily_gaps
-CREATE INDEX daily_gaps_by_day ON daily_gaps (tenant_id, to_date, from_date)
+CREATE INDEX daily_gaps_by_day ON daily_gaps (tenant_id, programme_id, to_date, from_date)
 
 -- index daily_misses of daily_verdicts
-CREATE INDEX daily_misses ON daily_verdicts (tenant_id, service_date, due, user_id) WHERE status = 'cutoff_reached'
+CREATE INDEX daily_misses ON daily_verdicts (tenant_id, programme_id, service_date, due, user_id) WHERE status = 'cutoff_reached'
+
+-- index daily_users_opening of daily_users
+CREATE INDEX daily_users_opening ON daily_users (shard, opens_at, tenant_id, programme_id, user_id, next_cutoff, next_date, due)
 
 -- index daily_users_owed of daily_users
-CREATE INDEX daily_users_owed ON daily_users (shard, next_cutoff, tenant_id, user_id)
+CREATE INDEX daily_users_owed ON daily_users (shard, next_cutoff, tenant_id, programme_id)
 
 -- index daily_verdicts_by_day of daily_verdicts
-CREATE INDEX daily_verdicts_by_day ON daily_verdicts (tenant_id, service_date, user_id)
+CREATE INDEX daily_verdicts_by_day ON daily_verdicts (tenant_id, programme_id, service_date, user_id)
 
 -- index endpoint_labels_of_endpoint of endpoint_labels
 CREATE INDEX endpoint_labels_of_endpoint ON endpoint_labels (tenant_id, endpoint_id)
@@ -205,6 +208,9 @@ CREATE INDEX sessions_of_key ON sessions (key_id)
 -- made by SQLite itself
 
 -- index sqlite_autoindex_daily_gaps_1 of daily_gaps
+-- made by SQLite itself
+
+-- index sqlite_autoindex_daily_programmes_1 of daily_programmes
 -- made by SQLite itself
 
 -- index sqlite_autoindex_daily_tallies_1 of daily_tallies
@@ -493,31 +499,43 @@ CREATE TABLE "conversations" (
 )
 
 -- table daily_gaps of daily_gaps
-CREATE TABLE daily_gaps (
+CREATE TABLE "daily_gaps" (
     tenant_id TEXT NOT NULL, 
     user_id TEXT NOT NULL, 
     from_date TEXT NOT NULL, 
     to_date TEXT NOT NULL, 
+    programme_id TEXT DEFAULT 'daily' NOT NULL, 
     noticed_at BIGINT NOT NULL, 
     cause TEXT NOT NULL, 
-    PRIMARY KEY (tenant_id, user_id, from_date)
+    PRIMARY KEY (tenant_id, programme_id, user_id, from_date)
+)
+
+-- table daily_programmes of daily_programmes
+CREATE TABLE daily_programmes (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    definition TEXT NOT NULL, 
+    created_at BIGINT, 
+    PRIMARY KEY (tenant_id, id)
 )
 
 -- table daily_tallies of daily_tallies
-CREATE TABLE daily_tallies (
+CREATE TABLE "daily_tallies" (
     tenant_id TEXT NOT NULL, 
     service_date TEXT NOT NULL, 
+    programme_id TEXT DEFAULT 'daily' NOT NULL, 
     due INTEGER NOT NULL, 
     success INTEGER NOT NULL, 
     cutoff_reached INTEGER NOT NULL, 
     late INTEGER NOT NULL, 
-    PRIMARY KEY (tenant_id, service_date, due)
+    PRIMARY KEY (tenant_id, programme_id, service_date, due)
 )
 
 -- table daily_users of daily_users
-CREATE TABLE daily_users (
+CREATE TABLE "daily_users" (
     tenant_id TEXT NOT NULL, 
     user_id TEXT NOT NULL, 
+    programme_id TEXT DEFAULT 'daily' NOT NULL, 
     shard INTEGER NOT NULL, 
     next_cutoff BIGINT NOT NULL, 
     changes TEXT, 
@@ -525,20 +543,26 @@ CREATE TABLE daily_users (
     status TEXT, 
     last_run_at BIGINT, 
     added_at BIGINT, 
-    PRIMARY KEY (tenant_id, user_id)
+    timezone TEXT DEFAULT 'UTC' NOT NULL, 
+    next_date TEXT NOT NULL, 
+    due INTEGER NOT NULL, 
+    opens_at BIGINT NOT NULL, 
+    previous_cutoff BIGINT, 
+    PRIMARY KEY (tenant_id, programme_id, user_id)
 )
 
 -- table daily_verdicts of daily_verdicts
-CREATE TABLE daily_verdicts (
+CREATE TABLE "daily_verdicts" (
     tenant_id TEXT NOT NULL, 
     user_id TEXT NOT NULL, 
     service_date TEXT NOT NULL, 
+    programme_id TEXT DEFAULT 'daily' NOT NULL, 
     status TEXT NOT NULL, 
     due INTEGER NOT NULL, 
     decided_at BIGINT NOT NULL, 
     late BOOLEAN NOT NULL, 
     cause TEXT, 
-    PRIMARY KEY (tenant_id, user_id, service_date)
+    PRIMARY KEY (tenant_id, programme_id, user_id, service_date)
 )
 
 -- table endpoint_labels of endpoint_labels
@@ -898,17 +922,18 @@ CREATE TABLE users (
 
 -- trigger daily_verdicts_added of daily_verdicts
 CREATE TRIGGER daily_verdicts_added AFTER INSERT ON daily_verdicts BEGIN
-    INSERT INTO daily_tallies (tenant_id, service_date, due, success, cutoff_reached, late) VALUES (new.tenant_id, new.service_date, new.due, CASE WHEN new.status = 'success' THEN 1 ELSE 0 END, CASE WHEN new.status = 'success' THEN 0 ELSE 1 END, new.late) ON CONFLICT DO UPDATE SET success = success + excluded.success, cutoff_reached = cutoff_reached + excluded.cutoff_reached, late = late + excluded.late;
+    INSERT INTO daily_tallies (tenant_id, programme_id, service_date, due, success, cutoff_reached, late) VALUES (
+        new.tenant_id, new.programme_id, new.service_date, new.due,
+        new.status = 'success', new.status <> 'success', new.late
+    ) ON CONFLICT DO UPDATE SET success = success + excluded.success, cutoff_reached = cutoff_reached + excluded.cutoff_reached, late = late + excluded.late;
 END
 
 -- trigger daily_verdicts_removed of daily_verdicts
 CREATE TRIGGER daily_verdicts_removed AFTER DELETE ON daily_verdicts BEGIN
     UPDATE daily_tallies SET success = success - (old.status = 'success'),
         cutoff_reached = cutoff_reached - (old.status <> 'success'), late = late - old.late
-    WHERE tenant_id = old.tenant_id AND service_date = old.service_date AND due = old.due;
-    DELETE FROM daily_tallies
-    WHERE tenant_id = old.tenant_id AND service_date = old.service_date AND due = old.due
-        AND success + cutoff_reached = 0;
+    WHERE tenant_id = old.tenant_id AND programme_id = old.programme_id AND service_date = old.service_date AND due = old.due;
+    DELETE FROM daily_tallies WHERE tenant_id = old.tenant_id AND programme_id = old.programme_id AND service_date = old.service_date AND due = old.due AND success + cutoff_reached = 0;
 END
 
 -- view schedules of schedules

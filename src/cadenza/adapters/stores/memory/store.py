@@ -13,6 +13,7 @@ from cadenza.adapters.stores.memory.agents.agent_turns import MemoryAgentTurns
 from cadenza.adapters.stores.memory.agents.conversations import MemoryConversations, MemoryDeliveries
 from cadenza.adapters.stores.memory.agents.user_channels import MemoryChannels
 from cadenza.adapters.stores.memory.agents.users_agents import MemoryAgents, MemorySchedules, MemoryUsers
+from cadenza.adapters.stores.memory.daily.programmes import MemoryProgrammes
 from cadenza.adapters.stores.memory.daily.users import MemoryDaily
 from cadenza.adapters.stores.memory.monitoring.alert_routes import MemoryAlertRoutes
 from cadenza.adapters.stores.memory.monitoring.conditions import MemoryAlertMessages, MemoryConditions
@@ -53,6 +54,7 @@ class MemoryStore(Store):
             channels=MemoryChannels(tables),
             daily=MemoryDaily(tables),
             daily_statistics=MemoryDailyStatistics(tables),
+            programmes=MemoryProgrammes(tables),
             tenants=MemoryTenants(tables),
             keys=MemoryKeys(tables),
             sessions=MemorySessions(tables),

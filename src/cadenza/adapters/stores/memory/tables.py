@@ -19,6 +19,8 @@ from cadenza.domain.agents.channels.user_channels import UserChannels
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.daily.keys import DailyKey, ProgrammeKey
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import DailyGap, DailyUser, Verdict
 from cadenza.domain.monitoring.alert import Alert
@@ -36,7 +38,6 @@ from cadenza.domain.scheduling.run import ProcessDeath, Run, SkippedSlot, skippe
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 from cadenza.ports.access import IdempotentReply, Session, StoredKey
 from cadenza.ports.agents import AgentUsage
-from cadenza.ports.daily import PendingDay
 from cadenza.ports.ids import Ids
 from cadenza.ports.monitoring import SloStatus
 
@@ -140,11 +141,14 @@ class MemoryTables:
     agent_turns: dict[str, AgentTurn] = field(default_factory=dict)
     agent_spent: dict[tuple[UserKey, date], AgentUsage] = field(default_factory=dict)
 
-    daily_users: dict[UserKey, DailyUser] = field(default_factory=dict)
-    daily_cutoffs: list[list[PendingDay]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
-    """The next cutoff of each shard's users, soonest first."""
-    daily_verdicts: dict[UserKey, dict[date, Verdict]] = field(default_factory=partial(defaultdict, dict))
-    daily_gaps: dict[UserKey, dict[date, DailyGap]] = field(default_factory=partial(defaultdict, dict))
+    programmes: dict[ProgrammeKey, Programme] = field(default_factory=dict)
+    daily_users: dict[DailyKey, DailyUser] = field(default_factory=dict)
+    daily_openings: list[list[tuple[datetime, DailyKey]]] = field(
+        default_factory=lambda: [[] for _ in range(SHARDS)]
+    )
+    """When the next window of each shard's users opens, soonest first."""
+    daily_verdicts: dict[DailyKey, dict[date, Verdict]] = field(default_factory=partial(defaultdict, dict))
+    daily_gaps: dict[DailyKey, dict[date, DailyGap]] = field(default_factory=partial(defaultdict, dict))
 
     tenants: dict[str, Tenant] = field(default_factory=dict)
     spent: dict[tuple[str, str], MonthlyUsage] = field(default_factory=dict)

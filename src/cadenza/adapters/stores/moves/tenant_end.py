@@ -27,9 +27,9 @@ UPDATE endpoint_states SET tidy_at = NULL WHERE (tenant_id, endpoint_id) IN (
 RETURNING 1
 """
 HOLD_DAILY = f"""
-UPDATE daily_users SET shard = shard WHERE (tenant_id, user_id) IN (
-    SELECT tenant_id, user_id FROM daily_users WHERE tenant_id = $1 AND shard >= 0
-    ORDER BY user_id LIMIT {BATCH})
+UPDATE daily_users SET shard = shard WHERE (tenant_id, programme_id, user_id) IN (
+    SELECT tenant_id, programme_id, user_id FROM daily_users WHERE tenant_id = $1 AND shard >= 0
+    ORDER BY programme_id, user_id LIMIT {BATCH})
 RETURNING 1
 """
 """The triggers hold each row that is written, so each is written once."""

@@ -58,9 +58,10 @@ END $$
 SKIP_VERDICTS = f"""
 CREATE OR REPLACE FUNCTION cadenza_skip_verdict() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.last_date IS NOT DISTINCT FROM OLD.last_date
-        AND NEW.changes::text IS DISTINCT FROM OLD.changes::text
-    THEN
+    IF NEW.next_date = OLD.next_date AND (
+        NEW.changes::text IS DISTINCT FROM OLD.changes::text
+        OR (NEW.due, NEW.timezone) <> (OLD.due, OLD.timezone)
+    ) THEN
         RAISE EXCEPTION USING ERRCODE = '{CODE}', MESSAGE = '{MESSAGE}';
     END IF;
     RETURN NULL;

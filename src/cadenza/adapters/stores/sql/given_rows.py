@@ -12,7 +12,7 @@ TYPES = {
     **dict.fromkeys(("interval_hint_ms", "duration_ms", "late_ms", "version"), LARGE),
     **dict.fromkeys(("enabled", "archived", "job_active", "verdict", "starts", "late"), TRUTH),
     **dict.fromkeys(("response", "changes"), "json"),
-    "next_cutoff": MOMENT,
+    **dict.fromkeys(("next_cutoff", "previous_cutoff"), MOMENT),
     "place": "tid",
 }
 

@@ -13,6 +13,7 @@ from cadenza.adapters.stores.sql.agents.deliveries import SqlDeliveries
 from cadenza.adapters.stores.sql.agents.schedules import SqlSchedules
 from cadenza.adapters.stores.sql.agents.user_channels import SqlChannels
 from cadenza.adapters.stores.sql.agents.users_agents import SqlAgents, SqlUsers
+from cadenza.adapters.stores.sql.daily.programmes import SqlProgrammes
 from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
 from cadenza.adapters.stores.sql.database import Database
@@ -70,6 +71,7 @@ class SqlStore(Store):
             channels=SqlChannels(database),
             daily=SqlDaily(database),
             daily_statistics=SqlDailyStatistics(database),
+            programmes=SqlProgrammes(database),
             tenants=SqlTenants(database),
             keys=keys,
             sessions=SqlSessions(database),

@@ -5,7 +5,8 @@ from datetime import datetime, time, timedelta
 from functools import partial
 
 from cadenza.domain.agents.conversation import ConversationKey, Message, Role, Turn
-from cadenza.domain.agents.users import Agent, User, UserKey
+from cadenza.domain.agents.users import Agent, User
+from cadenza.domain.daily.keys import DailyKey, daily_key
 from cadenza.domain.daily.rules import (
     SHARDS,
     ServicePeriod,
@@ -35,7 +36,7 @@ async def enrolled_at(store: DailyStore, *wanted: Enrollment, now: datetime = NO
     return await store.enroll(wanted, partial(enroll, now=now))
 
 
-async def a_user(store: DailyStore, user_id: str = "ann", due: time = time(18), **fields: str) -> UserKey:
+async def a_user(store: DailyStore, user_id: str = "ann", due: time = time(18), **fields: str) -> DailyKey:
     """Enroll one user at noon."""
     (user,) = await enrolled_at(store, enrollment(fields.get("tenant_id", "north"), user_id, due))
     return user.key
@@ -48,7 +49,7 @@ async def pending_days(store: DailyStore, until: datetime = EVER) -> list[Pendin
 
 
 async def finalize_past_cutoffs(
-    store: DailyStore, *keys: UserKey, now: datetime
+    store: DailyStore, *keys: DailyKey, now: datetime
 ) -> list[Finalization | None]:
     """Finalize the days whose cutoffs have passed by now."""
     return await store.finalize_days(keys, partial(finalize_cutoffs, now=now, service=ServicePeriod(now)))
@@ -59,9 +60,14 @@ async def with_a_conversation(store: Store, user_id: str) -> ConversationKey:
     user = await a_user(store.daily, user_id)
     await store.users.put_user(User(id=user_id, tenant_id="north"))
     await store.agents.put_agent(Agent(id="agent", name="agent", tenant_id="north"))
-    key = ConversationKey(*user, "agent")
+    key = ConversationKey(*user.user, "agent")
     await store.conversations.commit_turn(a_turn(key, NOON))
     return key
+
+
+def daily_of(key: ConversationKey) -> DailyKey:
+    """Somebody in a conversation as a daily user."""
+    return daily_key(key.tenant_id, key.user_id)
 
 
 def a_turn(key: ConversationKey, at: datetime) -> Turn:
@@ -75,7 +81,11 @@ def everything(user: DailyUser | None) -> DailyUser:
     assert user is not None
     return replace(
         user,
-        changes=(DueChange(TODAY + DAY, time(0, 1)), DueChange(TODAY + 9 * DAY, time(23, 59))),
+        changes=(
+            DueChange(TODAY + DAY, time(0, 1)),
+            DueChange(TODAY + 9 * DAY, time(23, 59), "America/St_Johns"),
+        ),
+        previous_cutoff=NOON - DAY,
         last_date=TODAY - DAY,
         status=DayStatus.CUTOFF_REACHED,
         last_run_at=NOON.replace(microsecond=123_456),

@@ -3,7 +3,7 @@
 from datetime import date, time, timedelta
 from functools import partial
 
-from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.keys import DailyKey, daily_key
 from cadenza.domain.daily.rules import SHARDS, finalize_success
 from cadenza.domain.daily.user import DayCounts, enrollment
 from cadenza.domain.daily.window import DAY, cutoff
@@ -22,7 +22,7 @@ SIX, SEVEN = 18 * 60, 19 * 60
 EVENING = cutoff(time(18), TODAY)
 
 
-async def win(store: Store, *keys: UserKey, day: date = TODAY) -> None:
+async def win(store: Store, *keys: DailyKey, day: date = TODAY) -> None:
     """Let users' jobs succeed half an hour before their cutoff."""
     for key in keys:
         due = (await store.daily.daily_user(key)).due
@@ -98,14 +98,14 @@ class DailyStatisticsContract(Contract):
     async def test_who_waits_is_counted_by_cutoff(self, store: Store) -> None:
         wanted = [enrollment("north", f"user-{n}", time(18 + n % 2)) for n in range(7)]
         await enrolled_at(store.daily, *wanted, enrollment("south", "foreign", time(18)))
-        span = {"since": NOON, "until": NOON + DAY}
-        waiting = await store.daily_statistics.waiting("north", **span, each=10)
+        count = partial(store.daily_statistics.waiting, "north", since=NOON, until=NOON + DAY)
+        waiting = await count(each=10)
         assert waiting == UndecidedUsers({EVENING: 4, EVENING + timedelta(hours=1): 3})
         assert await store.daily_statistics.waiting(
             "north", since=NOON, until=EVENING, each=10
         ) == UndecidedUsers({})
         await win(store, wanted[0].key)
-        assert (await store.daily_statistics.waiting("north", **span, each=10)).users[EVENING] == 3
+        assert (await count(each=10)).users[EVENING] == 3
 
     async def test_what_was_not_counted_to_its_end_is_not_told(self, store: Store) -> None:
         early = [enrollment("north", f"user-{n}", time(17)) for n in range(SHARDS)]
@@ -119,7 +119,7 @@ class DailyStatisticsContract(Contract):
         users = [await a_user(store.daily, name, due) for name, due in dues.items()]
         await win(store, users[-1])
         await a_user(store.daily, "ann", tenant_id="south")
-        await finalize_past_cutoffs(store.daily, *users, UserKey("south", "ann"), now=EVENING)
+        await finalize_past_cutoffs(store.daily, *users, daily_key("south", "ann"), now=EVENING)
         first = await store.daily_statistics.misses("north", TODAY, limit=2)
         assert [one.user_id for one in first] == ["cid", "ann"]
         rest = await store.daily_statistics.misses(

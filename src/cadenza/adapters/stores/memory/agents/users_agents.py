@@ -10,7 +10,7 @@ from cadenza.adapters.stores.common import (
     user_with_first_creation,
 )
 from cadenza.adapters.stores.memory.agents.conversations import forget_conversations
-from cadenza.adapters.stores.memory.daily.users import forget_daily_user
+from cadenza.adapters.stores.memory.daily.users import forget_person
 from cadenza.adapters.stores.memory.monitoring.conditions import drop_messages
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.agents.schedule import belongs_to, is_active
@@ -167,7 +167,7 @@ def _forget_user(tables: MemoryTables, user: UserKey) -> None:
         table.pop(user, None)
     for place in [place for place in tables.agent_spent if place[0] == user]:
         del tables.agent_spent[place]
-    forget_daily_user(tables, user)
+    forget_person(tables, user)
     theirs = user_reply_prefix(user.id)
     for tenant_id, key in list(tables.replies):
         if tenant_id == user.tenant_id and key.startswith(theirs):

@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from cadenza.adapters.stores.common import is_failing
 from cadenza.adapters.stores.memory.tables import MemoryTables
+from cadenza.domain.daily.keys import DAILY
 from cadenza.domain.daily.user import DayCounts, DayStatus, Verdict
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.monitoring.statistics import (
@@ -157,53 +158,65 @@ class MemoryDailyStatistics:
         self._tables = tables
         self._lock = tables.lock
 
-    async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:
+    async def tallies(self, tenant_id: str, day: date, *, programme_id: str = DAILY) -> list[DueMinuteCounts]:
         with self._lock:
-            of_day = [one for one in self._verdicts_in(tenant_id) if one.service_date == day]
+            of_day = [one for one in self._verdicts_in(tenant_id, programme_id) if one.service_date == day]
         dues = sorted({one.due_bucket for one in of_day})
         return [DueMinuteCounts(due, _counts(one for one in of_day if one.due_bucket == due)) for due in dues]
 
-    async def day_totals(self, tenant_id: str, *, since: date, until: date) -> list[DayTotal]:
+    async def day_totals(
+        self, tenant_id: str, *, since: date, until: date, programme_id: str = DAILY
+    ) -> list[DayTotal]:
         days = defaultdict(list)
         with self._lock:
-            for one in self._verdicts_in(tenant_id):
+            for one in self._verdicts_in(tenant_id, programme_id):
                 if since <= one.service_date <= until:
                     days[one.service_date].append(one)
             gaps = [
                 GapCounts(gap.from_date, gap.to_date, users=1)
                 for key, of_user in self._tables.daily_gaps.items()
                 for gap in of_user.values()
-                if key.tenant_id == tenant_id
+                if key[:2] == (tenant_id, programme_id)
             ]
         verdicts = {day: _counts(of_day) for day, of_day in days.items()}
         return add_gaps(verdicts, gaps, since=since, until=until)
 
-    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> UndecidedUsers:
+    async def waiting(
+        self, tenant_id: str, *, since: datetime, until: datetime, each: int, programme_id: str = DAILY
+    ) -> UndecidedUsers:
         users: Counter[datetime] = Counter()
         ends = []
         with self._lock:
-            for owed in self._tables.daily_cutoffs:
-                read = list(islice((one for one in owed if since <= one.cutoff < until), each))
-                users.update(one.cutoff for one in read if one.tenant_id == tenant_id)
+            for opening in self._tables.daily_openings:
+                owed = sorted((self._tables.daily_users[key].next_cutoff, key) for _, key in opening)
+                read = list(islice((one for one in owed if since <= one[0] < until), each))
+                users.update(at for at, key in read if key[:2] == (tenant_id, programme_id))
                 if len(read) == each:
-                    ends.append(read[-1].cutoff)
+                    ends.append(read[-1][0])
         known_before = min(ends, default=None)
         known = {at: count for at, count in users.items() if known_before is None or at < known_before}
         return UndecidedUsers(known, known_before)
 
     async def misses(
-        self, tenant_id: str, day: date, *, limit: int, after: MissCursor = BEFORE_FIRST_MISS
+        self,
+        tenant_id: str,
+        day: date,
+        *,
+        limit: int,
+        after: MissCursor = BEFORE_FIRST_MISS,
+        programme_id: str = DAILY,
     ) -> list[Verdict]:
         with self._lock:
             missed = [
                 one
-                for one in self._verdicts_in(tenant_id)
+                for one in self._verdicts_in(tenant_id, programme_id)
                 if one.service_date == day and one.status is not DayStatus.SUCCESS and _place(one) > after
             ]
         return sorted(missed, key=_place)[:limit]
 
-    def _verdicts_in(self, tenant_id: str) -> Iterator[Verdict]:
-        mine = (days for key, days in self._tables.daily_verdicts.items() if key.tenant_id == tenant_id)
+    def _verdicts_in(self, tenant_id: str, programme_id: str) -> Iterator[Verdict]:
+        stored = self._tables.daily_verdicts.items()
+        mine = (days for key, days in stored if key[:2] == (tenant_id, programme_id))
         return (one for days in mine for one in days.values())
 
 

@@ -1,7 +1,7 @@
 """When a process that works alone on a database has something to do next, in one statement."""
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from cadenza.adapters.stores.postgres.pool import PostgresPool
@@ -34,11 +34,11 @@ SELECT least(
         )
     ),
     (
-        SELECT min(n.next_cutoff) - $3::interval
+        SELECT min(n.opens_at)
         FROM generate_series(0, {SHARDS - 1}) AS one (shard), LATERAL (
-            SELECT u.next_cutoff FROM daily_users u WHERE u.shard = one.shard
-            ORDER BY u.next_cutoff LIMIT 1
-        ) AS n WHERE $3 IS NOT NULL
+            SELECT u.opens_at FROM daily_users u WHERE u.shard = one.shard
+            ORDER BY u.opens_at LIMIT 1
+        ) AS n WHERE $3
     )
 )
 """
@@ -55,14 +55,14 @@ class WorkOfProcess(NamedTuple):
     plans: bool = True
     sends_default: bool = True
     """Whether it sends the messages of tenants without routes."""
-    daily_window: timedelta | None = None
-    """How long before their cutoffs it serves daily users; None if it does not."""
+    serves_daily: bool = False
+    """Whether it serves daily users."""
 
 
 async def next_moment(pool: PostgresPool, work: WorkOfProcess) -> datetime | None:
     """The earliest moment at which the process has something to do; None if none is known."""
     required = all_requirements(work.can_run)
-    given = (required, work.plans, work.daily_window, work.sends_default)
+    given = (required, work.plans, work.serves_daily, work.sends_default)
     rows = await pool.read(NEXT_MOMENT, *given)
     moment: datetime | None = rows[0][0]
     return moment

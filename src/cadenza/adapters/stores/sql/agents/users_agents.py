@@ -14,6 +14,7 @@ from cadenza.adapters.stores.sql.rows import Read, Row, document
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
 from cadenza.adapters.stores.sql.scheduling.labels_and_uses import drop_uses
 from cadenza.domain.agents.users import Agent, AgentKey, Runtime, User, UserKey, agent_target
+from cadenza.domain.daily.keys import DAILY
 from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.domain.monitoring.condition import endpoint_condition
 from cadenza.domain.scheduling.target import HttpTarget
@@ -53,6 +54,14 @@ REMOVE_CONDITION = "DELETE FROM alert_conditions WHERE tenant_id = $1 AND id = $
 TABLES_OF_ENDPOINT = ("endpoint_states", "runs", "notes")
 TABLES_OF_USER = ("daily_users", "daily_verdicts", "daily_gaps")
 """Those without a foreign key; from all others the database deletes by itself."""
+REMOVE_DAILY = {
+    table: f"""
+DELETE FROM {table} WHERE tenant_id = $1 AND user_id = $2
+    AND programme_id IN (SELECT $3 UNION ALL SELECT id FROM daily_programmes WHERE tenant_id = $1)
+"""
+    for table in TABLES_OF_USER
+}
+"""By the key, in which the programme comes before the user."""
 
 
 class SqlUsers:
@@ -86,7 +95,7 @@ class SqlUsers:
             if not await connection.fetch(REMOVE_USER, *key):
                 raise not_found("user", key.id)
             for table in TABLES_OF_USER:
-                await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND user_id = $2", *key)
+                await connection.execute(REMOVE_DAILY[table], *key, DAILY)
             await connection.execute(
                 REMOVE_REPLIES, key.tenant_id, *beginning_with(user_reply_prefix(key.id))
             )

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from cadenza.adapters.stores.sql.daily.rows import VERDICT, read_verdict
 from cadenza.adapters.stores.sql.database import Database
 from cadenza.adapters.stores.sql.rows import Read, Row
+from cadenza.domain.daily.keys import DAILY
 from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import DayCounts, Verdict
 from cadenza.domain.monitoring.statistics import (
@@ -20,21 +21,22 @@ from cadenza.domain.monitoring.statistics import (
 
 TALLIES = """
 SELECT due, success, cutoff_reached, late FROM daily_tallies
-WHERE tenant_id = $1 AND service_date = $2 ORDER BY due
+WHERE tenant_id = $1 AND programme_id = $2 AND service_date = $3 ORDER BY due
 """
 TOTALS = """
 SELECT service_date, sum(success), sum(cutoff_reached), sum(late) FROM daily_tallies
-WHERE tenant_id = $1 AND service_date BETWEEN $2 AND $3 GROUP BY service_date ORDER BY service_date DESC
+WHERE tenant_id = $1 AND programme_id = $2 AND service_date BETWEEN $3 AND $4
+GROUP BY service_date ORDER BY service_date DESC
 """
 GAPS = """
 SELECT from_date, to_date, count(*) FROM daily_gaps
-WHERE tenant_id = $1 AND to_date >= $2 AND from_date <= $3 GROUP BY to_date, from_date
+WHERE tenant_id = $1 AND programme_id = $2 AND to_date >= $3 AND from_date <= $4 GROUP BY to_date, from_date
 """
 _LAST_READ = """
 SELECT * FROM (
     SELECT next_cutoff FROM daily_users
-    WHERE shard = {shard} AND next_cutoff >= $2 AND next_cutoff < $3
-    ORDER BY next_cutoff LIMIT 1 OFFSET $4::int - 1
+    WHERE shard = {shard} AND next_cutoff >= $3 AND next_cutoff < $4
+    ORDER BY next_cutoff LIMIT 1 OFFSET $5::int - 1
 ) AS of_{shard}
 """
 # Of each shard so many users are read. The first cutoff at which a shard ran into that limit ends the
@@ -45,15 +47,16 @@ WITH ends AS MATERIALIZED (
     FROM ({" UNION ALL ".join(_LAST_READ.format(shard=shard) for shard in range(SHARDS))}) AS last_read
 )
 SELECT NULL::timestamptz, 0, first FROM ends UNION ALL
-SELECT next_cutoff, count(*) FILTER (WHERE tenant_id = $1), NULL FROM daily_users
-WHERE shard IN ({", ".join(map(str, range(SHARDS)))}) AND next_cutoff >= $2
-    AND next_cutoff < coalesce((SELECT first FROM ends), $3)
+SELECT next_cutoff, count(*) FILTER (WHERE tenant_id = $1 AND programme_id = $2), NULL FROM daily_users
+WHERE shard IN ({", ".join(map(str, range(SHARDS)))}) AND next_cutoff >= $3
+    AND next_cutoff < coalesce((SELECT first FROM ends), $4)
 GROUP BY next_cutoff
 """
 MISSES = f"""
 SELECT {", ".join(VERDICT)} FROM daily_verdicts
-WHERE tenant_id = $1 AND service_date = $2 AND status = 'cutoff_reached' AND (due, user_id) > ($3, $4)
-ORDER BY due, user_id LIMIT $5
+WHERE tenant_id = $1 AND programme_id = $2 AND service_date = $3 AND status = 'cutoff_reached'
+    AND (due, user_id) > ($4, $5)
+ORDER BY due, user_id LIMIT $6
 """
 
 
@@ -63,12 +66,14 @@ class SqlDailyStatistics:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:
-        rows = await self._database.read(TALLIES, tenant_id, day.isoformat())
+    async def tallies(self, tenant_id: str, day: date, *, programme_id: str = DAILY) -> list[DueMinuteCounts]:
+        rows = await self._database.read(TALLIES, tenant_id, programme_id, day.isoformat())
         return [DueMinuteCounts(due, DayCounts(*counts)) for due, *counts in rows]
 
-    async def day_totals(self, tenant_id: str, *, since: date, until: date) -> list[DayTotal]:
-        asked = (tenant_id, since.isoformat(), until.isoformat())
+    async def day_totals(
+        self, tenant_id: str, *, since: date, until: date, programme_id: str = DAILY
+    ) -> list[DayTotal]:
+        asked = (tenant_id, programme_id, since.isoformat(), until.isoformat())
         rows = await self._database.read(TOTALS, *asked)
         verdicts = {date.fromisoformat(day): DayCounts(*counts) for day, *counts in rows}
         gaps = [
@@ -77,14 +82,22 @@ class SqlDailyStatistics:
         ]
         return add_gaps(verdicts, gaps, since=since, until=until)
 
-    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> UndecidedUsers:
-        rows = await self._database.read(WAITING, tenant_id, since, until, each)
+    async def waiting(
+        self, tenant_id: str, *, since: datetime, until: datetime, each: int, programme_id: str = DAILY
+    ) -> UndecidedUsers:
+        rows = await self._database.read(WAITING, tenant_id, programme_id, since, until, each)
         return _read_waiting(rows, self._database.read_moment)
 
     async def misses(
-        self, tenant_id: str, day: date, *, limit: int, after: MissCursor = BEFORE_FIRST_MISS
+        self,
+        tenant_id: str,
+        day: date,
+        *,
+        limit: int,
+        after: MissCursor = BEFORE_FIRST_MISS,
+        programme_id: str = DAILY,
     ) -> list[Verdict]:
-        rows = await self._database.read(MISSES, tenant_id, day.isoformat(), *after, limit)
+        rows = await self._database.read(MISSES, tenant_id, programme_id, day.isoformat(), *after, limit)
         return [read_verdict(row, self._database.read_moment) for row in rows]
 
 

@@ -15,6 +15,7 @@ from cadenza.adapters.stores.sql.scheduling.packed_calendar import (
     write_calendar,
     write_calendar_rules,
 )
+from cadenza.domain.daily.programme import ProgrammePrompt, ProgrammeTarget
 from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Cron, DayPart, DayParts, Every, Once
@@ -55,6 +56,7 @@ KINDS: dict[str, type] = {
     "prompt": PromptTarget,
     "mcp": McpTarget,
     "heartbeat": HeartbeatTarget,
+    "daily-prompt": ProgrammePrompt,
 }
 KIND_OF = {kind: name for name, kind in KINDS.items()}
 REMEMBERED = 16_384
@@ -133,6 +135,16 @@ def write_definition(endpoint: Endpoint) -> str:
     if endpoint.calendar_rules != NO_RULES:
         document["calendar_rules"] = write_calendar_rules(endpoint.calendar_rules)
     return orjson.dumps(document).decode()
+
+
+def write_programme_target(target: ProgrammeTarget) -> dict[str, Any]:
+    """The target of a daily programme as a part of its document."""
+    return _tagged(target)
+
+
+def read_programme_target(document: dict[str, Any]) -> ProgrammeTarget:
+    """The target of a daily programme."""
+    return cast("ProgrammeTarget", _untagged(document))
 
 
 def read_definition(document: str) -> dict[str, Any]:
