@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.scheduling.day_parts.day_part_fixtures import (
     A_MINUTE,
+    Spans,
     Written,
     a_calendar,
     every,
@@ -14,6 +15,7 @@ from tests.scheduling.day_parts.day_part_fixtures import (
     literal,
     minute,
     one_by_one,
+    spans,
     written,
 )
 from tests.scheduling.scheduling_fixtures import CRON, NOW, an_endpoint
@@ -23,6 +25,9 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring import forecast as forecasts
 from cadenza.domain.monitoring.forecast import DueForecaster, UpcomingRun, forecast_runs
 from cadenza.domain.scheduling.baseline import Cron, DayPart, DayParts, Every
+from cadenza.domain.scheduling.calendars.calendar import calendar_of
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
+from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint
 from cadenza.domain.scheduling.nudge import INTERVAL_PARTS, after_clock_step, offset_of, unserved_plan
 from cadenza.domain.scheduling.plan import Source
@@ -43,6 +48,26 @@ def test_slots_are_counted_as_if_one_by_one(one: Written, since: int, span: int)
     expected = max(len(list(one_by_one(one, minute(since), until))), has_passed)
     assert slots_between(endpoint, minute(since), until, CRON) == expected
     assert slots_missed(endpoint, minute(since), until, CRON) == expected - has_passed
+
+
+@given(written(), spans(), minutes, st.integers(0, 300))
+def test_of_slots_only_those_count_at_which_the_calendars_are_open(
+    one: Written, open_spans: Spans, since: int, span: int
+) -> None:
+    begin, until = minute(since), minute(since + span)
+    rules = CalendarRules(only_during=calendar_of("only", "UTC", [*open_spans, (until, until + A_MINUTE)]))
+    endpoint = an_endpoint(baseline=one.day_parts, calendar_rules=rules)
+    assert rules.only_during is not None
+    expected = sum(rules.only_during.is_open(slot) for slot in one_by_one(one, begin, until))
+    assert slots_between(endpoint, begin, until, CRON) == expected
+
+
+def test_an_interval_begins_at_the_start_of_its_endpoint_if_its_part_is_in_force_then() -> None:
+    lines = DayParts((DayPart(WORK, Cron("*/30 * * * *")),), every(15))
+    for start, first in ((5, 5), (20, 35)):
+        rules = CalendarRules(starts_at=minute(start))
+        plan = plan_next_run(NOW, an_endpoint(baseline=lines, calendar_rules=rules), CRON)
+        assert plan.next_run_at == minute(first)
 
 
 def test_counting_slots_ends() -> None:

@@ -1,14 +1,16 @@
 """How many slots a cadence holds between two moments."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 
 from cadenza.domain.scheduling.baseline import Cron, DayParts, Every
+from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.day_part_planning import INSTANT, propose, stretches
 from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, stretched
-from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint
 from cadenza.domain.scheduling.run import Completion, RunStatus
 from cadenza.domain.validation import milliseconds
 
@@ -42,6 +44,8 @@ def slots_between(endpoint: Endpoint, since: datetime, until: datetime, cron: Cr
         return 0
     open_times = endpoint.calendar_rules.open_times
     if open_times is not None and open_times.is_open(until):
+        if isinstance(endpoint.baseline, DayParts) and _fresh_hint(endpoint, until) is None:
+            return _slots_of_parts(endpoint, endpoint.baseline, (since, until), cron, open_times)
         return _passed_while_open(endpoint, open_times.spans_between(since, until), (since, until), cron)
     return _passed(endpoint, since, until, cron)[1]
 
@@ -97,20 +101,46 @@ def _passed_by_parts(
 
     A fresh hint takes their place, or competes with them in mode `tighten`.
     """
-    hint, hinted = endpoint.interval_hint, 0
-    if hint is not None and hint.expires_at > until:
+    hint, hinted = _fresh_hint(endpoint, until), 0
+    if hint is not None:
         hinted = (until - since) // milliseconds(_within_guard(endpoint, hint.interval_ms))
         if endpoint.hint_mode is HintMode.OVERRIDE:
             return hinted, hinted
-
-    def interval_of(interval_ms: int) -> int:
-        return _within_guard(endpoint, stretched(endpoint, interval_ms))
-
+    interval_of = partial(_interval_of, endpoint)
     due = propose(day_parts, last=since, after=until, cron=cron, interval_of=interval_of)
-    following = stretches(day_parts, last=since, until=until, cron=cron, interval_of=interval_of)
-    slots = sum(one.count_until(until) for one in islice(following, MOST_COUNTED))
     has_passed = int(due is not None and due.at <= until)
+    slots = _slots_of_parts(endpoint, day_parts, (since, until), cron)
     return max(hinted, has_passed), max(hinted, has_passed, slots)
+
+
+def _fresh_hint(endpoint: Endpoint, at: datetime) -> IntervalHint | None:
+    hint = endpoint.interval_hint
+    return hint if hint is not None and hint.expires_at > at else None
+
+
+def _interval_of(endpoint: Endpoint, interval_ms: int) -> int:
+    return _within_guard(endpoint, stretched(endpoint, interval_ms))
+
+
+def _slots_of_parts(
+    endpoint: Endpoint,
+    day_parts: DayParts,
+    bounds: tuple[datetime, datetime],
+    cron: CronClock,
+    open_times: Calendar | None = None,
+) -> int:
+    """The slots of day parts, or those at which a calendar is open; of at most so many parts in a row."""
+    since, until = bounds
+    interval_of = partial(_interval_of, endpoint)
+    following = stretches(day_parts, last=since, until=until, cron=cron, interval_of=interval_of)
+    count = 0
+    for one in islice(following, MOST_COUNTED):
+        if open_times is None:
+            count += one.count_until(until)
+            continue
+        for opens, closes in open_times.spans_between(one.first, min(one.closes, until + INSTANT)):
+            count += one.count_until(min(until, closes - INSTANT)) - one.count_until(opens - INSTANT)
+    return count
 
 
 def _passed_while_open(

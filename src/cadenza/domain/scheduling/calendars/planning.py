@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Every, Once, cadence_at
 from cadenza.domain.scheduling.calendars.day_part_planning import INSTANT
 from cadenza.domain.scheduling.calendars.gate import RUN_AT_END, first_open
 from cadenza.domain.scheduling.calendars.rules import NO_RULES
@@ -59,7 +59,7 @@ def _not_before(starts: datetime, planned: Plan, endpoint: Endpoint) -> Plan:
     at, source, candidates = planned
     if at is None or source is PAUSED:
         return planned
-    begins = not isinstance(endpoint.baseline, Cron | Once) and not endpoint.has_history
+    begins = isinstance(cadence_at(endpoint.baseline, starts), Every) and not endpoint.has_history
     if at >= starts and not (begins and type(endpoint.target) is not HeartbeatTarget):
         return planned
     return Plan(starts, source, (*candidates, Candidate(starts, source)))
