@@ -29,13 +29,14 @@ from cadenza.operations.config.schemas import (
     ConfigDocument,
     ConfigJob,
 )
-from cadenza.operations.config.validation import read_intent
+from cadenza.operations.config.validation import calendar_ids_in, read_intent
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag
 from cadenza.operations.long_pages import size_of
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.rule_schemas import SHAPES, step_shape
+from cadenza.operations.scheduling.endpoint_parts.baselines import find_calendars
 from cadenza.operations.scheduling.parents import parents_outside
 from cadenza.operations.scheduling.schemas import KINDS, as_shape
 from cadenza.ports.catalog import BulkChange, BulkState, Page
@@ -128,9 +129,12 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
     """
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
+    calendars = await find_calendars(context, calendar_ids_in(command))
     # Thousands of endpoints take seconds to check; other requests need not wait for them.
     try:
-        intent = await to_thread(read_intent, context, command, limits=limits, prune=command.prune)
+        intent = await to_thread(
+            read_intent, context, command, limits=limits, prune=command.prune, calendars=calendars
+        )
     except InvalidRequest as problem:
         raise command.as_written(problem) from None
     outside = await parents_outside(context, [one.endpoint for one in intent.endpoints.values()])

@@ -16,6 +16,7 @@ from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.field_faults import FieldError, path_as_written
 from cadenza.domain.monitoring.alert import Severity
 from cadenza.domain.monitoring.alert_route import MOST_ROUTES
+from cadenza.domain.scheduling.baseline import MOST_PARTS
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.validation import LONGEST_SPAN_MS
 from cadenza.domain.wording import duration_in_words, number_as_span
@@ -37,7 +38,13 @@ from cadenza.operations.scheduling.schemas import (
     DEFAULT_POLICY,
     NO_GUARD,
     BaselineShape,
+    CadenceShape,
+    CronShape,
+    DayPartShape,
+    DayPartsShape,
+    EveryShape,
     GuardShape,
+    OnceShape,
     PlanningShape,
     PolicyShape,
     Shape,
@@ -61,6 +68,8 @@ SHORT_CRON = re.compile(r"(.+?)(?: +in +(\S+))?")
 
 def whole_baseline(value: Any) -> Any:
     """`every 5m`, `cron 0 9 * * 1-5 in Europe/Berlin` and `once 2030-01-31T12:00:00Z`, spelt out."""
+    if isinstance(value, Mapping) and value.get("kind") == "day-parts":
+        return _whole_day_parts(value)
     if not isinstance(value, str):
         every = isinstance(value, Mapping) and value.get("kind") == "every"
         return with_milliseconds(INTERVAL if every else {})(value)
@@ -75,6 +84,20 @@ def whole_baseline(value: Any) -> Any:
     line = SHORT_CRON.fullmatch(rest)
     assert line is not None, "some text is a line"
     return {"kind": kind, "expression": line[1]} | ({"timezone": line[2]} if line[2] else {})
+
+
+def _whole_day_parts(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Day parts with each cadence spelt out."""
+    parts = value.get("parts")
+    whole = {**value, "otherwise": whole_baseline(value.get("otherwise"))}
+    if isinstance(parts, list):
+        whole["parts"] = [
+            {**one, "cadence": whole_baseline(one["cadence"])}
+            if isinstance(one, Mapping) and "cadence" in one
+            else one
+            for one in parts
+        ]
+    return whole if "otherwise" in value else dict(value)
 
 
 def _short_interval_ms(span: str) -> int:
@@ -92,8 +115,26 @@ def whole_target(value: Any) -> Any:
 
 GuardWords = duration_schema("GuardWords", GuardShape, GUARD)
 PolicyWords = duration_schema("PolicyWords", PolicyShape, POLICY)
+
+
+class DayPartWords(DayPartShape):
+    """A day part whose cadence may be written as a text, such as `every 5m`."""
+
+    cadence: CadenceShape | str  # type: ignore[assignment]
+
+
+class DayPartsWords(DayPartsShape):
+    """Day parts whose cadences may be written as texts, such as `every 5m`."""
+
+    parts: Annotated[list[DayPartWords], Field(min_length=1, max_length=MOST_PARTS)]  # type: ignore[assignment]
+    otherwise: CadenceShape | str  # type: ignore[assignment]
+
+
 ConfigBaseline = Annotated[
-    BaselineShape, BeforeValidator(whole_baseline, json_schema_input_type=BaselineShape | str)
+    BaselineShape,
+    BeforeValidator(
+        whole_baseline, json_schema_input_type=EveryShape | CronShape | OnceShape | DayPartsWords | str
+    ),
 ]
 ConfigTarget = Annotated[TargetShape, BeforeValidator(whole_target, json_schema_input_type=TargetShape | str)]
 ConfigGuard = Annotated[
@@ -114,7 +155,10 @@ class ConfigEndpoint(Shape):
     target: ConfigTarget
     """A whole target, or the address of an HTTP target."""
     baseline: ConfigBaseline
-    """A whole baseline, or `every 5m`, `cron 0 9 * * 1-5 in Europe/Berlin`, `once 2030-01-31T12:00:00Z`."""
+    """A whole baseline, or `every 5m`, `cron 0 9 * * 1-5 in Europe/Berlin`, `once 2030-01-31T12:00:00Z`.
+
+    A cadence of day parts may be written in the same way.
+    """
     guard: ConfigGuard = NO_GUARD
     policy: ConfigPolicy = DEFAULT_POLICY
     planning: PlanningShape = DEFAULT_PLANNING

@@ -1,11 +1,14 @@
 """Checks a configuration before anything is written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.domain.scheduling.calendars.named_day_parts import with_calendars_of
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.alert_routes import WantedRoute, wanted_routes
 from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJob
@@ -13,7 +16,7 @@ from cadenza.operations.config.rules import WantedRule, located_rules, refuse, r
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob
 from cadenza.operations.context import RequestContext
 from cadenza.operations.scheduling.endpoints import PARTS, within_limits
-from cadenza.operations.scheduling.schemas import part
+from cadenza.operations.scheduling.schemas import DayPartsShape, part
 
 
 class LocatedEndpoint(NamedTuple):
@@ -24,11 +27,27 @@ class LocatedEndpoint(NamedTuple):
     entry: ConfigEndpoint
 
 
-def read_intent(context: RequestContext, document: ConfigDocument, *, limits: Limits, prune: bool) -> Intent:
-    """The intent of a configuration; InvalidRequest with all faults and their paths."""
+def calendar_ids_in(document: ConfigDocument) -> set[str]:
+    """The calendars that the endpoints of a file name."""
+    baselines = (one.entry.baseline for one in _located(document))
+    return {part.calendar for one in baselines if isinstance(one, DayPartsShape) for part in one.parts}
+
+
+def read_intent(
+    context: RequestContext,
+    document: ConfigDocument,
+    *,
+    limits: Limits,
+    prune: bool,
+    calendars: Mapping[str, Calendar],
+) -> Intent:
+    """The intent of a configuration; InvalidRequest with all faults and their paths.
+
+    `calendars` are those that its endpoints name, as far as there are any.
+    """
     jobs = [_job_or_faults(context, f"jobs.{j}", entry) for j, entry in enumerate(document.jobs)]
     located = list(_located(document))
-    endpoints = [_endpoint_or_faults(context, one, limits) for one in located]
+    endpoints = [_endpoint_or_faults(context, one, limits, calendars) for one in located]
     rule_entries = located_rules(document)
     now, expressions = context.dependencies.clock.now(), context.dependencies.expressions
     rules = [
@@ -92,7 +111,7 @@ def _job(context: RequestContext, entry: ConfigJob) -> Job:
 
 
 def _endpoint_or_faults(
-    context: RequestContext, located: LocatedEndpoint, limits: Limits
+    context: RequestContext, located: LocatedEndpoint, limits: Limits, calendars: Mapping[str, Calendar]
 ) -> Endpoint | list[Fault]:
     """The endpoint of an entry, or all faults of its parts."""
     path, job, entry = located
@@ -100,7 +119,8 @@ def _endpoint_or_faults(
     faults: list[Fault] = []
     for name in PARTS:
         try:
-            parts[name] = part(name, getattr(entry, name).to_domain)
+            written = part(name, getattr(entry, name).to_domain)
+            parts[name] = part(name, partial(with_calendars_of, written, calendars))
         except InvalidRequest as problem:
             faults += problem.faults
     if not faults:

@@ -44,11 +44,21 @@ def _shorten(endpoint: dict[str, Any]) -> None:
     _without_name(endpoint)
     if endpoint["target"].keys() == {"kind", "url"}:
         endpoint["target"] = endpoint["target"]["url"]
-    if endpoint["baseline"]["kind"] == "every":
-        endpoint["baseline"] = f"every {span(endpoint['baseline']['interval_ms'])}"
+    endpoint["baseline"] = _short_baseline(endpoint["baseline"])
     for part, words in (("guard", GUARD), ("policy", POLICY)):
         if part in endpoint:
             endpoint[part] = _with_durations_as_text(endpoint[part], words)
+
+
+def _short_baseline(baseline: dict[str, Any]) -> dict[str, Any] | str:
+    """Intervals as words, those of day parts, too."""
+    if baseline["kind"] == "every":
+        return f"every {span(baseline['interval_ms'])}"
+    if baseline["kind"] == "day-parts":
+        for part in baseline["parts"]:
+            part["cadence"] = _short_baseline(part["cadence"])
+        baseline["otherwise"] = _short_baseline(baseline["otherwise"])
+    return baseline
 
 
 def _shorten_rule(rule: dict[str, Any]) -> None:

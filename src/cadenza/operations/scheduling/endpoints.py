@@ -11,7 +11,7 @@ from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule, refuse_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.planning.planner_limits import BOUNDS, why_not_changed
-from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
@@ -30,6 +30,7 @@ from cadenza.operations.fields import Paged
 from cadenza.operations.long_pages import LONGEST_PAGE, LONGEST_READ, one_more, read_page, size_of
 from cadenza.operations.operation import CREATED, NO_CONTENT, Nothing, operation
 from cadenza.operations.scheduling.endpoint_limit import apply_within_limit
+from cadenza.operations.scheduling.endpoint_parts.baselines import check_baseline, with_named_calendars
 from cadenza.operations.scheduling.endpoint_parts.commands import (
     CreateEndpoint,
     ListEndpoints,
@@ -70,7 +71,9 @@ UNSAVED, UNSAVED_NAME = "-", "This target"
 async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> EndpointView:
     """Create an endpoint in a job. Its first run is one interval away, or at once with `start_now`."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
-    wanted = within_limits(context, new_endpoint(context, command), limits)
+    parts = {name: part(name, getattr(command, name).to_domain) for name in PARTS}
+    new = new_endpoint(context, command, await with_named_calendars(context, parts))
+    wanted = within_limits(context, new, limits)
     await check_parent(context, wanted)
     planned = plan_first_run(wanted, **context.dependencies.planning_context(), start_now=command.start_now)
     try:
@@ -83,8 +86,8 @@ async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> E
     return EndpointView.of(await context.store.endpoints.get(planned.key))
 
 
-def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
-    """The endpoint of a command, not planned yet."""
+def new_endpoint(context: RequestContext, command: CreateEndpoint, parts: Mapping[str, Any]) -> Endpoint:
+    """The endpoint of a command and its parts, not planned yet."""
     return Endpoint(
         id=command.id or context.dependencies.ids.new(),
         name=command.name,
@@ -99,7 +102,7 @@ def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
         limit_key=command.limit_key,
         priority=command.priority,
         created_at=context.dependencies.clock.now(),
-        **{name: part(name, getattr(command, name).to_domain) for name in PARTS},
+        **parts,
     )
 
 
@@ -113,9 +116,7 @@ def within_limits(
     context: RequestContext, endpoint: Endpoint, limits: Limits, *, before: Policy | None = None
 ) -> Endpoint:
     """The endpoint within its tenant's limits and the operator's, with a checked cron expression."""
-    if isinstance(endpoint.baseline, Cron):
-        line = endpoint.baseline
-        part("baseline", lambda: context.dependencies.cron.check(line.expression, line.timezone))
+    part("baseline", partial(check_baseline, endpoint.baseline, context))
     policy = check_timeout(endpoint.policy, context.dependencies.max_timeout_ms, before)
     return limits.apply_to(endpoint if policy is endpoint.policy else evolve(endpoint, policy=policy))
 
@@ -161,7 +162,7 @@ async def get_endpoint(context: RequestContext, command: OneEndpoint) -> Endpoin
 async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> EndpointView:
     """Change an endpoint. It keeps its state, and its next run is recalculated at once."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
-    changes = _changes(command)
+    changes = await with_named_calendars(context, _changes(command))
     job: Job | None = None
     if "job_id" in changes:
         job = await context.store.catalog.job(context.tenant_id, changes["job_id"])

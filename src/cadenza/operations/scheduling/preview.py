@@ -26,6 +26,7 @@ from cadenza.engine.steering_commands import ClearHints
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Span, Whole
 from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.scheduling.endpoint_parts.baselines import with_named_calendars
 from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
 from cadenza.operations.scheduling.endpoint_view import PlanView
 from cadenza.operations.scheduling.endpoints import require_live, unsaved_endpoint, within_limits
@@ -152,7 +153,7 @@ async def preview_baseline(context: RequestContext, command: PreviewBaseline) ->
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     draft = unsaved_endpoint(
         context,
-        baseline=part("baseline", command.baseline.to_domain),
+        **await with_named_calendars(context, {"baseline": part("baseline", command.baseline.to_domain)}),
         guard=part("guard", command.guard.to_domain),
     )
     wanted = within_limits(context, draft, limits)

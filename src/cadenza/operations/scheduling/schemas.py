@@ -1,7 +1,7 @@
 """JSON models of baselines, targets, guards and policies, and their conversion to the domain and back."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
@@ -16,7 +16,8 @@ from cadenza.domain.planning.planner_settings import (
     Learning,
     Planning,
 )
-from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.baseline import MOST_PARTS, Baseline, Cron, DayParts, Every, Once
+from cadenza.domain.scheduling.calendars.named_day_parts import NamedDayParts
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.target import (
     CAPTURED_HEADERS,
@@ -76,7 +77,40 @@ class OnceShape(Shape):
         return Once(self.at)
 
 
-BaselineShape = Annotated[EveryShape | CronShape | OnceShape, Field(discriminator="kind")]
+CadenceShape = Annotated[EveryShape | CronShape, Field(discriminator="kind")]
+
+
+class DayPartShape(Shape):
+    """A cadence, and the calendar while which is open it counts."""
+
+    calendar: Id
+    cadence: CadenceShape
+
+
+class DayPartsShape(Shape):
+    """Cadences by calendar: the first part whose calendar is open counts, and otherwise another cadence."""
+
+    kind: Literal["day-parts"]
+    parts: Annotated[list[DayPartShape], Field(min_length=1, max_length=MOST_PARTS)]
+    otherwise: CadenceShape
+
+    def to_domain(self) -> NamedDayParts:
+        """The day parts; their calendars are not looked up here."""
+        parts = tuple((one.calendar, one.cadence.to_domain()) for one in self.parts)
+        return NamedDayParts(parts, self.otherwise.to_domain())
+
+    @classmethod
+    def of(cls, day_parts: DayParts) -> Self:
+        """The JSON model of day parts, with the ids of their calendars."""
+        parts = [
+            unvalidated(DayPartShape, {"calendar": one.calendar.id, "cadence": as_shape(one.cadence)})
+            for one in day_parts.parts
+        ]
+        otherwise = as_shape(day_parts.otherwise)
+        return unvalidated(cls, {"kind": "day-parts", "parts": parts, "otherwise": otherwise})
+
+
+BaselineShape = Annotated[EveryShape | CronShape | OnceShape | DayPartsShape, Field(discriminator="kind")]
 
 
 class HttpShape(Shape):
@@ -213,6 +247,7 @@ KINDS: dict[type, type[Shape]] = {
     Every: EveryShape,
     Cron: CronShape,
     Once: OnceShape,
+    DayParts: DayPartsShape,
     HttpTarget: HttpShape,
     CallableTarget: CallableShape,
     HeartbeatTarget: HeartbeatShape,
@@ -229,6 +264,8 @@ MOST_CACHED = 20_000
 @remembered_by_identity(most=MOST_CACHED)
 def as_shape(value: Baseline | Target | Guard | Policy | Planning) -> Any:
     """The JSON model of a value of the domain."""
+    if isinstance(value, DayParts):
+        return DayPartsShape.of(value)
     shape = KINDS[type(value)]
     named = shape.model_fields.get("kind")
     words: dict[str, Any] = {} if named is None else {"kind": get_args(named.annotation)[0]}

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.baseline import CadenceInForce, Cron, DayParts, Every
+from cadenza.domain.scheduling.baseline import Cadence, CadenceInForce, Cron, DayParts, Every
 from cadenza.domain.scheduling.plan import Candidate, Source
 from cadenza.domain.validation import milliseconds
 
@@ -69,19 +69,23 @@ def _first_fire(
     return None
 
 
+def cadences_by_path(day_parts: DayParts) -> dict[str, Cadence]:
+    """The cadences by where they stand in a document."""
+    paths = [f"parts.{place}.cadence" for place in range(len(day_parts.parts))]
+    return dict(zip((*paths, "otherwise"), (one.cadence for one in day_parts.in_turn), strict=True))
+
+
 def check_day_parts(day_parts: DayParts, now: datetime, cron: "CronClock") -> None:
     """InvalidRequest if one of its cadences would never run from now on."""
-    names = [f"The day part {one.id}" for one in day_parts.calendars]
-    for name, part in zip((*names, "The cadence otherwise"), day_parts.in_turn, strict=True):
+    names = (*(f"The day part {one.id}" for one in day_parts.calendars), "The cadence otherwise")
+    for name, path, part in zip(names, cadences_by_path(day_parts), day_parts.in_turn, strict=True):
         if type(part.cadence) is Cron:
             first = _first_fire(part, now, None, cron)
         else:
             first = part.open_times.opens_at(now)
         if first is None:
-            raise InvalidRequest(
-                f"{name} would never run: change its calendar, its cron line or the order of the parts.",
-                "parts",
-            )
+            what = "change its calendar, its cron line or the order of the parts"
+            raise InvalidRequest(f"{name} would never run: {what}.", path)
 
 
 class Stretch(NamedTuple):

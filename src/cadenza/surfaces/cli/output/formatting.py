@@ -112,6 +112,9 @@ def baseline(shape: Item) -> str:
             return f"every {span(shape['interval_ms'])}"
         case "cron":
             return f"{shape['expression']} {shape['timezone']}"
+        case "day-parts":
+            parts = [f"{baseline(one['cadence'])} during {one['calendar']}" for one in shape["parts"]]
+            return f"{', '.join(parts)}, otherwise {baseline(shape['otherwise'])}"
         case _:
             return f"once {moment(shape['at'])}"
 
