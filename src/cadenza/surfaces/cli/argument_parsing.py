@@ -98,6 +98,38 @@ def pairs(option: str, words: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def cadence(option: str, word: str) -> dict[str, Any]:
+    """A cadence: a span is an interval, and `cron LINE`, perhaps with `in ZONE`, is a cron line."""
+    if not word.startswith("cron "):
+        return {"kind": "every", "interval_ms": read_duration_ms(option, word)}
+    line, _, zone = word.removeprefix("cron ").partition(" in ")
+    named = {"timezone": zone.strip()} if zone else {}
+    return {"kind": "cron", "expression": line.strip(), **named}
+
+
+def day_parts(
+    given: Iterable[str], otherwise: str | None, before: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Day parts laid over the baseline that was there; None if nothing of them is given.
+
+    A part takes the place of the one with its calendar, and `none` takes that away. An interval or a cron
+    line that was there is the cadence otherwise, if no other is given.
+    """
+    had_parts, words = before.get("kind") == "day-parts", pairs("--day-part", given)
+    if not words and otherwise is None:
+        return None
+    if not words and not had_parts:
+        raise InvalidRequest("--otherwise needs --day-part.", "--otherwise")
+    parts = {one["calendar"]: one["cadence"] for one in before["parts"]} if had_parts else {}
+    parts |= {id_: None if word == NONE else cadence("--day-part", word) for id_, word in words.items()}
+    kept = before["otherwise"] if had_parts else before
+    other = kept if otherwise is None else cadence("--otherwise", otherwise)
+    if other.get("kind") not in ("every", "cron"):
+        raise InvalidRequest("--day-part needs --otherwise.", "--day-part")
+    left = [{"calendar": id_, "cadence": one} for id_, one in parts.items() if one is not None]
+    return {"kind": "day-parts", "parts": left, "otherwise": other} if left else dict(other)
+
+
 def body(word: str) -> Any:
     """A body: a file behind @, JSON if it can be read as such, else the text itself."""
     import json

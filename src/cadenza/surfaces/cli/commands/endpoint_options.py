@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import read_duration_ms
-from cadenza.surfaces.cli.argument_parsing import body, bound, later, pairs, whole_number
+from cadenza.surfaces.cli.argument_parsing import body, bound, day_parts, later, pairs, whole_number
 from cadenza.surfaces.cli.parameters import Description, Labels, Name
 from cadenza.surfaces.cli.written_words import Fills
 
@@ -74,6 +74,16 @@ class EndpointOptions:
     ] = None
     at: Annotated[
         str | None, _option("One run, at a time or after a duration.", WHEN), Fills("baseline.at")
+    ] = None
+    day_part: Annotated[
+        tuple[str, ...],
+        _option("CALENDAR=5m or CALENDAR='cron LINE in ZONE' while it is open; several times.", WHEN),
+        Fills("baseline.parts"),
+    ] = ()
+    otherwise: Annotated[
+        str | None,
+        _option("With --day-part: the interval, or 'cron LINE in ZONE', at other times.", WHEN),
+        Fills("baseline.otherwise"),
     ] = None
     min: Annotated[
         str | None,
@@ -196,9 +206,12 @@ def _heartbeat(options: EndpointOptions, before: Mapping[str, Any]) -> Document:
 def _baseline(
     options: EndpointOptions, before: Mapping[str, Any], now: Callable[[], datetime]
 ) -> Document | None:
-    chosen = [word for word in (options.every, options.cron, options.at) if word is not None]
+    parts = day_parts(options.day_part, options.otherwise, before)
+    chosen = [word for word in (options.every, options.cron, options.at, parts) if word is not None]
     if len(chosen) > 1:
-        raise InvalidRequest("Use one of --every, --cron and --at.", "baseline")
+        raise InvalidRequest("Use one of --every, --cron, --at and --day-part.", "baseline")
+    if parts is not None:
+        return parts
     base = before if before.get("kind") == "cron" else {}
     if options.timezone is not None and options.cron is None and not base:
         raise InvalidRequest("--timezone needs --cron.", "--timezone")

@@ -46,6 +46,12 @@ CronLine = Annotated[str | None, Parameter(help="A cron expression."), Fills("ba
 Zone = Annotated[
     str | None, Parameter(help="The time zone of the cron expression."), Fills("baseline.timezone")
 ]
+Parts = Annotated[
+    tuple[str, ...], Parameter(help="CALENDAR=5m while it is open, several times."), Fills("baseline.parts")
+]
+Otherwise = Annotated[
+    str | None, Parameter(help="With --day-part: the interval otherwise."), Fills("baseline.otherwise")
+]
 Least = Annotated[str | None, Parameter(help="The minimum interval."), Fills("guard.min_interval_ms")]
 Most = Annotated[str | None, Parameter(help="The maximum interval."), Fills("guard.max_interval_ms")]
 Runs = Annotated[int, Parameter(help="How many runs.", converter=whole_number)]
@@ -219,6 +225,8 @@ class UnsavedEndpoints(Commands):
         every: Every = None,
         cron: CronLine = None,
         timezone: Zone = None,
+        day_part: Parts = (),
+        otherwise: Otherwise = None,
         min: Least = None,
         max: Most = None,
         start_now: StartNow = False,
@@ -226,10 +234,18 @@ class UnsavedEndpoints(Commands):
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Preview when a new endpoint would run (dry run, no changes made)."""
-        options = EndpointOptions(every=every, cron=cron, timezone=timezone, min=min, max=max)
+        options = EndpointOptions(
+            every=every,
+            cron=cron,
+            timezone=timezone,
+            day_part=day_part,
+            otherwise=otherwise,
+            min=min,
+            max=max,
+        )
         given = changes(options, {}, self.clock(connection)) | {"start_now": start_now, "runs": runs}
         if "baseline" not in given:
-            raise InvalidRequest("A schedule needs --every or --cron.", "baseline")
+            raise InvalidRequest("A schedule needs --every, --cron or --day-part.", "baseline")
         return self.ask(connection, "preview_baseline", given)
 
 
@@ -239,7 +255,7 @@ def _check_complete(given: Mapping[str, Any], job: str | None) -> None:
         "job_id": "--job",
         "name": "--name",
         "target": "--url, --function or --grace",
-        "baseline": "--every, --cron or --at",
+        "baseline": "--every, --cron, --at or --day-part",
     }
     for field, options in missing.items():
         if field not in given and not (field == "job_id" and job is not None):
