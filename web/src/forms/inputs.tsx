@@ -184,6 +184,8 @@ export const INPUTS: Record<KindName, ComponentType<InputProps>> = {
   values: SEVERAL,
   json: areaOf({ class: "mono", rows: 4, spellcheck: false }),
   pairs: Pairs,
+  cadence: lineOf({}),
+  cadences: Pairs,
   body: RequestBody,
   channels: ChannelRows,
 };

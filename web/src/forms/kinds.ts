@@ -1,6 +1,7 @@
 /** The kinds of fields: how each reads a JSON value into what is typed, and writes what was typed as JSON. */
 
 import { splitDuration, UNITS } from "../ui/duration_field";
+import { cadenceOf, cadenceText, partsAsPairs, partsOf } from "./cadences";
 import type { Field } from "./fields";
 
 export interface Amount {
@@ -119,6 +120,14 @@ export const kinds: Record<KindName, Kind> = {
       return Object.fromEntries(given.map(([name, text]) => [name.trim(), text]));
     },
   },
+  cadence: {
+    read: (json) => cadenceText(json as Parameters<typeof cadenceText>[0]),
+    write: (value) => cadenceOf(value as string),
+  },
+  cadences: {
+    read: (json) => partsAsPairs(json as Parameters<typeof partsAsPairs>[0]),
+    write: (value) => partsOf(value as Pair[]),
+  },
   channels: {
     read: (json) => ((json as ChannelRow[] | undefined) ?? []).map(({ id, type, url, enabled }) => ({ id, type, url, enabled })),
     write: (value) => (value as ChannelRow[]).map((row) => ({ ...row, id: row.id.trim(), url: row.url.trim() })),
@@ -136,7 +145,7 @@ export const kinds: Record<KindName, Kind> = {
 
 export type KindName =
   | "text" | "code" | "multiline" | "password" | "time" | "wall" | "choice" | "reference" | "number" | "flag" | "duration"
-  | "words" | "lines" | "values" | "json" | "pairs" | "body" | "moment" | "channels";
+  | "words" | "lines" | "values" | "json" | "pairs" | "body" | "moment" | "channels" | "cadence" | "cadences";
 
 /** Whether anything was typed. */
 export function isGiven(value: Value): boolean {

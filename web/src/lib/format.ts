@@ -85,11 +85,13 @@ export function isOpenEnded(until: string): boolean {
 }
 
 export interface Baseline {
-  kind: "every" | "cron" | "once";
+  kind: "every" | "cron" | "once" | "day-parts";
   interval_ms?: number;
   expression?: string;
   timezone?: string;
   at?: string;
+  parts?: { calendar: string; cadence: Baseline }[];
+  otherwise?: Baseline;
 }
 
 /** The schedule that an owner chose, in a few words. */
@@ -97,6 +99,10 @@ export function baseline(chosen: Baseline): string {
   if (chosen.kind === "every") return `every ${span(chosen.interval_ms ?? 0)}`;
   if (chosen.kind === "cron") {
     return `${chosen.expression ?? ""} ${chosen.timezone ?? "UTC"}`;
+  }
+  if (chosen.kind === "day-parts" && chosen.otherwise) {
+    const parts = (chosen.parts ?? []).map((part) => `${baseline(part.cadence)} during ${part.calendar}`);
+    return [...parts, `otherwise ${baseline(chosen.otherwise)}`].join(", ");
   }
   return `once, ${fullTime(chosen.at ?? 0)}`;
 }

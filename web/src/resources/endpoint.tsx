@@ -64,11 +64,14 @@ const SCHEDULE: Field[] = [
       { value: "every", label: "At an interval" },
       { value: "cron", label: "By a cron expression" },
       { value: "once", label: "Once" },
+      { value: "day-parts", label: "By calendar: another cadence in each part of the day" },
     ],
   },
   { name: "baseline.interval_ms", label: "Every", kind: "duration", initial: 300_000, when: is("baseline.kind", "every") },
   { name: "baseline.expression", label: "Cron expression", when: is("baseline.kind", "cron"), help: "Minute, hour, day, month, weekday: 0 9 * * 1-5. Or a name such as @hourly." },
   { name: "baseline.timezone", label: "Time zone", initial: "UTC", suggest: timeZones, when: is("baseline.kind", "cron") },
+  { name: "baseline.parts", label: "Cadence by calendar", kind: "cadences", when: is("baseline.kind", "day-parts"), help: "The id of a calendar, and the cadence while it is open: 1m, or cron */5 * * * * in Europe/Berlin. The first that is open counts." },
+  { name: "baseline.otherwise", label: "Otherwise", kind: "cadence", when: is("baseline.kind", "day-parts"), help: "The cadence while none of them is open, such as 15m." },
   { name: "baseline.at", label: () => `Run at (${localZone()})`, kind: "moment", when: is("baseline.kind", "once") },
   { name: "guard.min_interval_ms", label: "Minimum interval", kind: "duration", empty: "null", help: "Guard: planners and hints never run it more often. Empty: no minimum." },
   { name: "guard.max_interval_ms", label: "Maximum interval", kind: "duration", empty: "null", help: "Guard: planners and hints never run it less often. Empty: no maximum." },
@@ -106,7 +109,7 @@ export const ENDPOINT_SECTIONS: Section[] = [
   { title: "Planners", fields: PLANNING, folded: true },
 ];
 
-const REQUIRED: Record<string, string[]> = { every: ["baseline.interval_ms"], cron: ["baseline.expression", "baseline.timezone"], once: ["baseline.at"] };
+const REQUIRED: Record<string, string[]> = { every: ["baseline.interval_ms"], cron: ["baseline.expression", "baseline.timezone"], once: ["baseline.at"], "day-parts": ["baseline.otherwise"] };
 
 function SchedulePreview({ values }: { values: Values }): JSX.Element {
   return <NextRuns schedule={scheduleOf(values)} fields={SCHEDULE} />;
@@ -116,5 +119,9 @@ function SchedulePreview({ values }: { values: Values }): JSX.Element {
 function scheduleOf(values: Values): Json | null {
   const shown = SCHEDULE.filter((field) => field.when?.(values) ?? true);
   if (!REQUIRED[values["baseline.kind"] as string]?.every((name) => isGiven(values[name]!))) return null;
-  return bodyOf(shown, values);
+  try {
+    return bodyOf(shown, values);
+  } catch {
+    return null; // A cadence that is half written is no schedule yet.
+  }
 }
