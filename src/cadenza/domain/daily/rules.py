@@ -20,7 +20,7 @@ from cadenza.domain.daily.user import (
     Verdict,
     due_among,
 )
-from cadenza.domain.daily.window import DAY, WINDOW, has_opened, is_over, service_date
+from cadenza.domain.daily.window import DAY, WINDOW, has_opened, is_over
 
 MOST_LATE_VERDICTS = 7
 """The last days that get a verdict each after a time without service; earlier ones are a gap."""
@@ -40,8 +40,8 @@ def new_daily_user(
 ) -> DailyUser:
     """A new user, from the first day whose cutoff is ahead and that has no verdict yet."""
     local_due = wanted.local_due
-    day = service_date(wanted.due, now, window, timezone=wanted.timezone)
-    if is_over(local_due.cutoff(day), now):
+    day = now.date() - DAY
+    while is_over(local_due.cutoff(day), now):
         day += DAY
     if last_date is not None:
         day = max(day, last_date + DAY)
@@ -70,30 +70,38 @@ def change_due_time(
     1. The new zone has the date.
     2. By the old due time, neither its window nor a later one has opened.
     3. Its new cutoff is ahead.
-    4. That is later than the cutoff of the last day that keeps the old due time.
+    4. That is later than the cutoff of the last day that must keep the old due time, by 1 to 3.
 
-    So a window that has opened stays as it is, and no day gets a second cutoff.
+    So a window that has opened stays as it is, no day gets a second cutoff, and cutoffs only increase:
+    a day between whose old cutoff would not come before the new one is left out.
     """
-    day = max(user.next_date, now.date() - 2 * DAY)
-    while not _may_begin(user, wanted, day, now=now, window=window):
-        day += DAY
-    if day == user.next_date:
-        cutoff = wanted.cutoff(day)
+    day = _first_changed_day(user, wanted, now, window)
+    cutoff = wanted.cutoff(day)
+    if day == user.next_date or user.next_cutoff >= cutoff:
         due, timezone = wanted
-        return replace(
-            user, due=due, timezone=timezone, next_cutoff=cutoff, opens_at=cutoff - window, changes=()
-        )
+        moved = replace(user, next_date=day, due=due, timezone=timezone, changes=())
+        return replace(moved, next_cutoff=cutoff, opens_at=cutoff - window)
     kept = tuple(change for change in user.changes if change.from_date < day)
     if due_among(kept, day, user.local_due) == wanted:
         return replace(user, changes=kept)
     return replace(user, changes=(*kept, DueChange(day, *wanted)))
 
 
-def _may_begin(user: DailyUser, wanted: LocalDue, day: date, *, now: datetime, window: timedelta) -> bool:
-    if not wanted.has(day) or has_opened(user.opens_on(_next_from(user, day), window), now):
-        return False
-    cutoff, previous = wanted.cutoff(day), _cutoff_before(user, day)
-    return not is_over(cutoff, now) and (previous is None or cutoff > previous)
+def _first_changed_day(user: DailyUser, wanted: LocalDue, now: datetime, window: timedelta) -> date:
+    day = max(user.next_date, now.date() - 2 * DAY)
+    while _keeps_due_time(user, wanted, day, now=now, window=window):
+        day += DAY
+    previous = _cutoff_before(user, day)
+    while not wanted.has(day) or (previous is not None and wanted.cutoff(day) <= previous):
+        day += DAY
+    return day
+
+
+def _keeps_due_time(
+    user: DailyUser, wanted: LocalDue, day: date, *, now: datetime, window: timedelta
+) -> bool:
+    opens_at = user.opens_on(_next_from(user, day), window)
+    return has_opened(opens_at, now) or not wanted.has(day) or is_over(wanted.cutoff(day), now)
 
 
 def _cutoff_before(user: DailyUser, day: date) -> datetime | None:

@@ -149,8 +149,13 @@ class DailyUser:
         return self.local_due_on(day).due
 
     def has(self, day: date) -> bool:
-        """Whether the zone of such a day has it."""
-        return self.local_due_on(day).has(day)
+        """Whether such a day is owed: its zone has it, and the cutoff of no later day comes first."""
+        due = self.local_due_on(day)
+        return due.has(day) and all(
+            due.cutoff(day) < change.local_due.cutoff(change.from_date)
+            for change in self.changes
+            if change.from_date > day
+        )
 
     def cutoff_on(self, day: date) -> datetime:
         """The cutoff of such a day."""
@@ -285,4 +290,4 @@ def enrollment(
     if due.second or due.microsecond or due.tzinfo not in (None, UTC):
         raise InvalidRequest(f"due_time must be {DUE_TIME_FORM}.", "due_time")
     key = daily_key(tenant_id, user_id, programme_id=check_programme_id(programme_id))
-    return Enrollment(key, due.replace(tzinfo=None), check_timezone(timezone))
+    return Enrollment(key, due.replace(tzinfo=None, fold=0), check_timezone(timezone))
