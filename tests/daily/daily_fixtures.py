@@ -5,11 +5,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from cadenza.adapters.stores.memory.daily.programmes import MemoryProgrammes
 from cadenza.adapters.stores.memory.daily.users import MemoryDaily
 from cadenza.adapters.stores.memory.tables import MemoryTables
-from cadenza.domain.daily.keys import DailyKey, daily_key
+from cadenza.domain.daily.keys import DAILY, DailyKey, ProgrammeKey, daily_key
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import (
     DONE,
@@ -70,6 +72,7 @@ class FakeRun:
     service_date: date
     began_at: datetime
     end: "asyncio.Future[DailyRunResult]"
+    programme_id: str = DAILY
     killed: bool = False
     cancelled: int = 0
 
@@ -96,8 +99,15 @@ class FakeTargetRunner:
     killed: bool = False
     """Whether jobs end when they are cancelled."""
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
-        run = FakeRun(user_id, service_date, self.clocks.now(), asyncio.get_running_loop().create_future())
+    def runner_for(self, programme: Programme) -> "FakeProgrammeRunner":
+        """For jobs of one programme."""
+        return FakeProgrammeRunner(self, programme.id)
+
+    async def run(
+        self, user_id: str, service_date: date, *, tenant_id: str, programme_id: str = DAILY
+    ) -> DailyRunResult:
+        end = asyncio.get_running_loop().create_future()
+        run = FakeRun(user_id, service_date, self.clocks.now(), end, programme_id)
         run.killed = self.killed
         self.started.append(run)
         self.running.append(run)
@@ -109,8 +119,18 @@ class FakeTargetRunner:
             self.running.remove(run)
 
 
-class UnavailableDaily(MemoryDaily):
-    """Daily users in memory, which can be out of reach, or lose the answers to its commits."""
+class FakeProgrammeRunner(NamedTuple):
+    """The target of a programme."""
+
+    jobs: FakeTargetRunner
+    programme_id: str
+
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
+        return await self.jobs.run(user_id, service_date, tenant_id=tenant_id, programme_id=self.programme_id)
+
+
+class UnavailableDaily(MemoryDaily, MemoryProgrammes):
+    """Daily users and programmes in memory, which can be out of reach, or lose the answers to commits."""
 
     away = False
     loses_answers = False
@@ -118,6 +138,10 @@ class UnavailableDaily(MemoryDaily):
     def __init__(self) -> None:
         self.tables = MemoryTables(ids=FakeIds())
         super().__init__(self.tables)
+
+    async def all_programmes(self, **asked: Any) -> list[Programme]:
+        self._answer()
+        return await super().all_programmes(**asked)
 
     async def pending_days(self, shard: int, **asked: Any) -> list[PendingDay]:
         self._answer()
@@ -156,6 +180,8 @@ class DailyFixture:
             telemetry=self.telemetry,
             log=self.log,
             settings=self.settings,
+            programmes=self.store if isinstance(self.store, UnavailableDaily) else None,
+            targets=self.runs,
         )
 
     async def crash(self) -> None:
@@ -170,12 +196,20 @@ class DailyFixture:
         await asyncio.gather(*tasks, return_exceptions=True)
         self.runs.running.clear()
 
-    async def enroll(self, user_id: str, due: time) -> DailyUser:
-        wanted = enrollment("default", user_id, due)
-        (user,) = await self.store.enroll(
-            [wanted], partial(enroll, now=self.clocks.now(), window=self.settings.window)
-        )
+    async def enroll(
+        self, user_id: str, due: time, *, timezone: str = "UTC", programme_id: str = DAILY
+    ) -> DailyUser:
+        wanted = enrollment("default", user_id, due, timezone=timezone, programme_id=programme_id)
+        window = await self._window(programme_id)
+        (user,) = await self.store.enroll([wanted], partial(enroll, now=self.clocks.now(), window=window))
         return user
+
+    async def _window(self, programme_id: str) -> timedelta:
+        """That of the programme, or that of the installation."""
+        if not isinstance(self.store, UnavailableDaily):
+            return self.settings.window
+        programme = await self.store.programme(ProgrammeKey("default", programme_id))
+        return self.settings.window if programme.window_minutes is None else programme.window
 
     async def tick(self) -> None:
         """Plan, start what can start, and write what is to be written."""

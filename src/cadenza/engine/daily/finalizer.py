@@ -159,7 +159,9 @@ class DailyFinalizer:
             for finalization in finalizations:
                 self._emit(finalization)
             if finalizations:
-                self._enqueue_next(finalizations[-1].user)
+                user = finalizations[-1].user
+                self._queue.settled_before(user.key, user.next_date)
+                self._enqueue_next(user)
 
     def _emit(self, finalization: Finalization) -> None:
         """Emit and count what was written."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -44,6 +44,8 @@ class DailyQueue:
         self._out_of_share: defaultdict[ProgrammeKey, list[PendingDay]] = defaultdict(list)
         """Days that were next, but whose programme used its share of the slots."""
         self._held: set[DailyKey] = set()
+        self._next_dates: dict[DailyKey, date] = {}
+        """Of those who are held, and whose date was settled meanwhile."""
         self._last_runs: dict[DailyKey, _LastRun] = {}
         self._by_age: deque[tuple[DailyKey, _LastRun]] = (
             deque()
@@ -90,7 +92,7 @@ class DailyQueue:
         while self._waiting:
             day = heappop(self._waiting)
             programme = day.key.programme
-            if not self.is_open(day, now):
+            if not self._is_wanted(day, now):
                 self._remove(day)
                 self.give_room(programme)
             elif has_room(programme):
@@ -98,6 +100,19 @@ class DailyQueue:
             else:
                 heappush(self._out_of_share[programme], day)
         return None
+
+    def _is_wanted(self, day: PendingDay, now: datetime) -> bool:
+        """Whether a day in the queue may still be run."""
+        settled = day.service_date < self._next_dates.get(day.key, day.service_date)
+        return self.is_open(day, now) and not settled and self._programmes.serves(day)
+
+    def settled_before(self, key: DailyKey, next_date: date) -> None:
+        """All dates of a user before this one are settled: what is queued for them is not run.
+
+        The clock can be set back into their windows.
+        """
+        if key in self._held:
+            self._next_dates[key] = next_date
 
     def give_room(self, programme: ProgrammeKey) -> None:
         """The programme may use one more slot: the soonest of its days that waited for that is next again."""
@@ -120,6 +135,7 @@ class DailyQueue:
     def release(self, key: DailyKey) -> None:
         """The user is neither queued nor running any more."""
         self._held.discard(key)
+        self._next_dates.pop(key, None)
 
     def finish(self, day: PendingDay, steady_ms: float) -> None:
         """A day has its verdict; a tick that read it just before does not enqueue it again."""

@@ -90,9 +90,10 @@ class DailyTicker:
     async def _scan(self, reading: ClockReading) -> None:
         now, scanned, eligible = reading.now, 0, 0
         wanted: list[PendingDay] = []
-        if await self._programmes.read():
+        periods = self._service_periods(reading)
+        if periods and await self._programmes.read():
             self._queue.give_room_to_all()
-        for shard, service in self._service_periods(reading).items():
+        for shard, service in periods.items():
             async for page in self._pages(shard, now):
                 past = [day.key for day in page if is_over(day.cutoff, now)]
                 self._finalizer.add_cutoffs(past, now, service)
