@@ -1,11 +1,12 @@
 """Two planners that choose the interval by whether runs showed anything new: backoff and AIMD."""
 
 from abc import ABC, abstractmethod
+from datetime import datetime
 from itertools import islice
 
 from cadenza.adapters.planners.change_detection import fingerprint, was_executed
 from cadenza.domain.planning.analysis import Trigger
-from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.baseline import interval_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 
@@ -37,7 +38,7 @@ class AdaptivePlanner(ABC):
         """Look sooner after a change, later after none."""
         endpoint = briefing.endpoint
         results = [fingerprint(endpoint, run) for run in islice(filter(was_executed, briefing.recent), 2)]
-        baseline_ms = _baseline_ms(endpoint)
+        baseline_ms = _baseline_ms(endpoint, briefing.now)
         before = self._interval_ms.get(endpoint.key, float(baseline_ms))
         next_interval_ms = self.next_interval_ms(before, baseline_ms, changed=len(set(results)) > 1)
         interval_ms = _within_guard(endpoint, next_interval_ms)
@@ -78,9 +79,8 @@ class AimdPlanner(AdaptivePlanner):
         return min(max(wanted, baseline_ms * self.SHORTEST), baseline_ms * self.LONGEST)
 
 
-def _baseline_ms(endpoint: Endpoint) -> int:
-    baseline = endpoint.baseline
-    return baseline.interval_ms if isinstance(baseline, Every) else DEFAULT_INTERVAL_MS
+def _baseline_ms(endpoint: Endpoint, now: datetime) -> int:
+    return interval_at(endpoint.baseline, now) or DEFAULT_INTERVAL_MS
 
 
 def _within_guard(endpoint: Endpoint, interval_ms: float) -> float:

@@ -42,11 +42,21 @@ def propose(
             opening = open_times.opens_at(at if not_before is None else max(at, not_before))
             if opening is not None and (best is None or opening < best.at):
                 best = Candidate(opening, Source.BASELINE_INTERVAL)
-    for one in day_parts.in_turn:
-        if type(one.cadence) is Cron:
-            fire = _first_fire(one, after, None if best is None else best.at, cron)
-            best = best if fire is None else Candidate(fire, Source.BASELINE_CRON)
+    lines = [one for one in day_parts.in_turn if type(one.cadence) is Cron]
+    for one in sorted(lines, key=lambda one: _is_apart(one, after, cron)) if len(lines) > 1 else lines:
+        fire = _first_fire(one, after, None if best is None else best.at, cron)
+        best = best if fire is None else Candidate(fire, Source.BASELINE_CRON)
     return best
+
+
+def _is_apart(part: CadenceInForce, after: datetime, cron: "CronClock") -> bool:
+    """Does the next fire of a cron line come while its part is not in force? Then it is looked for last.
+
+    What others found by then bounds the search.
+    """
+    line, open_times = part
+    assert type(line) is Cron, "only cron lines fire"
+    return not open_times.is_open(cron.next(line.expression, after, line.timezone))
 
 
 def _first_fire(
