@@ -258,3 +258,18 @@ def test_an_explanation_of_several_parts_says_when_none_is_in_force() -> None:
         "every minute during work, cron expression */5 * * * * (UTC) during lunch, otherwise every 15 minutes"
     )
     assert f"Baseline: {words}; none of these is in force now." in told
+
+
+def test_a_line_that_hardly_fires_in_its_part_is_searched_only_until_another_fires() -> None:
+    cron, hostile = CountingCron(), DayPart(a_hostile_calendar(), Cron("0 * * * *"))
+    baseline = DayParts((hostile,), Cron("30 * * * *"))
+    assert plan_next_run(NOW, an_endpoint(baseline=baseline), cron).next_run_at is None, (
+        "otherwise never fires"
+    )
+    cron.calls = 0
+    often = DayParts(
+        (hostile, DayPart(a_calendar("often", (-60, 10_000)), Cron("0 3 * * *"))), Cron("0 0 1 1 *")
+    )
+    plan = plan_next_run(NOW, an_endpoint(baseline=often), cron)
+    assert plan.source is Source.BASELINE_CRON
+    assert cron.calls < MOST_JUMPS / 2
