@@ -7,6 +7,8 @@ from typing import NamedTuple, assert_never
 
 from cadenza.domain.scheduling.baseline import Baseline, Cron, DayParts, Every, Once
 from cadenza.domain.scheduling.calendars.day_part_planning import stretch_at, stretches
+from cadenza.domain.scheduling.calendars.gate import RUN_AT_END, first_open
+from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules
 from cadenza.domain.scheduling.due import opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
@@ -28,6 +30,7 @@ class UpcomingRun(NamedTuple):
     at: datetime
     baseline: Baseline
     interval_hint: IntervalHint | None
+    calendar_rules: CalendarRules = NO_RULES
 
 
 class DueForecast(NamedTuple):
@@ -47,6 +50,7 @@ class DueForecaster:
     2. An interval repeats: the hint's until it expires, then the baseline's.
     3. A cron baseline fires by its expression; a one-time baseline runs once.
     4. Day parts follow each other, each with its cadence.
+    5. While its calendars are closed an endpoint runs nothing; what runs at the end does so once they open.
     """
 
     def __init__(self, cron: CronClock, *, begin: datetime, span: timedelta, spans: int) -> None:
@@ -57,6 +61,9 @@ class DueForecaster:
         self._due = [0] * spans
         self._fires = MOST_FIRES
         self._parts = MOST_PARTS
+        self._rules = NO_RULES
+        self._opening: int | None = None
+        """When the calendars opened that an endpoint was counted last for."""
 
     def forecast(self, upcoming: Sequence[UpcomingRun]) -> DueForecast:
         """The forecast for these endpoints."""
@@ -68,6 +75,7 @@ class DueForecaster:
 
     def _count_endpoint(self, run: UpcomingRun) -> None:
         hint, at = run.interval_hint, max(self._ms(run.at), 0)
+        self._rules, self._opening = run.calendar_rules, None
         if hint is not None:
             at = self._repeat(at, hint.interval_ms, min(self._ms(hint.expires_at), self._end))
         match run.baseline:
@@ -84,6 +92,23 @@ class DueForecaster:
 
     def _repeat(self, at: int, step: int, end: int) -> int:
         """Count from a moment on in steps; the first moment that is not before the end."""
+        if self._rules is not NO_RULES:
+            return self._repeat_while_open(at, step, end)
+        return self._repeat_always(at, step, end)
+
+    def _repeat_while_open(self, at: int, step: int, end: int) -> int:
+        """Go on in the same steps when calendars open, or with a step at the opening."""
+        while at < end:
+            opening = self._opens(at)
+            if opening is None:
+                return self._end
+            if opening > at:
+                at = opening if self._runs_at_end else at - (at - opening) // step * step
+            else:
+                at = self._repeat_always(at, step, min(self._closes(at), end))
+        return at
+
+    def _repeat_always(self, at: int, step: int, end: int) -> int:
         span, due = self._span, self._due
         while at < end:
             place = at // span
@@ -118,8 +143,32 @@ class DueForecaster:
                 return
 
     def _count(self, at: int) -> None:
+        """Count a run, or the one at the opening that stands for all while closed."""
+        if self._rules is not NO_RULES:
+            opening = self._opens(at)
+            if opening is None or (opening > at and not self._runs_at_end) or opening == self._opening:
+                return
+            self._opening = opening if opening > at else None
+            at = opening
         if 0 <= at < self._end:
             self._due[at // self._span] += 1
+
+    @property
+    def _runs_at_end(self) -> bool:
+        return self._rules.when_closed is RUN_AT_END
+
+    def _opens(self, at: int) -> int | None:
+        """The first millisecond from this one on at which calendars let it run; None if there is none."""
+        moment = self._begin + at * MS
+        opening = first_open(self._rules, moment)
+        return None if opening is None else -((self._begin - opening) // MS)
+
+    def _closes(self, at: int) -> int:
+        """When calendars, or its end, let it run no longer."""
+        moment, rules = self._begin + at * MS, self._rules
+        closes = None if rules.open_times is None else rules.open_times.closes_at(moment)
+        ends = [self._ms(one) for one in (closes, rules.ends_at) if one is not None]
+        return max(at + 1, min(ends, default=self._end))
 
     def _ms(self, moment: datetime) -> int:
         return (moment - self._begin) // MS
@@ -138,6 +187,7 @@ def forecast_runs(endpoint: Endpoint, *, now: datetime, cron: CronClock, most: i
     1. The stored next run comes first, once a pause or quota allows it; an overdue one runs now.
     2. Each run starts on time and takes no time; the count of failures stays as it is.
     3. The governor plans each following one, with the hints that are valid then.
+    4. A slot that is to be skipped while calendars are closed is among them (`closed`).
     """
     found: list[ForecastRun] = []
     state = evolve(endpoint, lease=None)
@@ -149,7 +199,8 @@ def forecast_runs(endpoint: Endpoint, *, now: datetime, cron: CronClock, most: i
 
 
 def _after(endpoint: Endpoint, at: datetime, cron: CronClock) -> Endpoint:
-    ran = evolve(endpoint, last_run_at=at, open_slot=None)
+    is_skipped = endpoint.next_source is Source.CLOSED
+    ran = evolve(endpoint, **{"skipped_at" if is_skipped else "last_run_at": at}, open_slot=None)
     tidy, _ = without_stale_hints(ran, at)
     plan = plan_next_run(at, tidy, cron)
     return evolve(tidy, next_run_at=not_before_quota(tidy, plan.next_run_at), next_source=plan.source)

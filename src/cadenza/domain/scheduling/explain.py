@@ -8,7 +8,8 @@ from cadenza.domain.agents.pacing import finish_of
 from cadenza.domain.planning.planner_limits import why_kept_off, why_not_switched
 from cadenza.domain.scheduling.abandon import TRIAL_WORDS, given_up, is_suspect, trial_of
 from cadenza.domain.scheduling.baseline import interval_at
-from cadenza.domain.scheduling.calendars.wording import baseline_in_words, guard_in_words
+from cadenza.domain.scheduling.calendars.gate import is_closed
+from cadenza.domain.scheduling.calendars.wording import baseline_in_words, guard_in_words, rules_in_words
 from cadenza.domain.scheduling.due import FOREVER, JOB_NOT_ACTIVE, closed_gate, end_in_words, opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, plan_next_run
@@ -60,7 +61,7 @@ def explain(
 
     1. The answer: when, and which rule set that moment.
     2. What keeps it from running, if anything does, and whether a program has its function.
-    3. What was weighed: baseline, hints, guard, failures, and whether it is a suspect.
+    3. What was weighed: baseline, calendars, hints, guard, failures, and whether it is a suspect.
     4. Calls of the last hour that what is in force now, or its owner, keeps from acting.
     5. What the governor would choose now, where that differs.
     6. How often a planner in the shadow would let it run, if one has thought about it.
@@ -72,6 +73,7 @@ def explain(
         *_gate(endpoint, gate, job),
         *_undeclared(endpoint, declared_at, now),
         f"Baseline: {baseline_in_words(endpoint.baseline, now)}.",
+        *_calendars(endpoint),
         *_hints(endpoint, now),
         *guard_in_words(endpoint.effective_guard),
         *_failures(endpoint, now),
@@ -94,8 +96,8 @@ def _answer(endpoint: Endpoint, history: Iterable[HintRecord], now: datetime) ->
     if given_up(endpoint) or moment >= FOREVER:
         why = f": {endpoint.pause_reason}" if given_up(endpoint) else ""
         return f"{name} is paused until resumed{why}."
-    because = _because(endpoint, history)
-    if isinstance(endpoint.target, HeartbeatTarget) and moment > now:
+    because, is_skipped = _because(endpoint, history), endpoint.next_source is Source.CLOSED
+    if isinstance(endpoint.target, HeartbeatTarget) and moment > now and not is_skipped:
         grace = interval_in_words(endpoint.target.grace_ms)
         return (
             f"{name} waits for a heartbeat. Without one it is missed at {iso(moment)}, in"
@@ -104,7 +106,17 @@ def _answer(endpoint: Endpoint, history: Iterable[HintRecord], now: datetime) ->
     if moment <= now:
         late = f" ({span_in_words(now - moment)} ago)" if now - moment >= milliseconds(1) else ""
         return f"{name} has been due since {iso(moment)}{late}: {because}."
-    return f"{name} runs next at {iso(moment)}, in {span_in_words(moment - now)}: {because}."
+    what = "skips its slot" if is_skipped else "runs next"
+    return f"{name} {what} at {iso(moment)}, in {span_in_words(moment - now)}: {because}."
+
+
+def _calendars(endpoint: Endpoint) -> list[str]:
+    """What its calendars are, and until when they hold back what is stored."""
+    stored, opening = endpoint.next_run_at, opens_at(endpoint)
+    sentences = rules_in_words(endpoint.calendar_rules)
+    if sentences and stored and opening and opening > stored and is_closed(endpoint.calendar_rules, stored):
+        sentences.append(f"It waits until {iso(opening)}, when they let it run.")
+    return sentences
 
 
 def _end(endpoint: Endpoint, history: Iterable[HintRecord]) -> str:

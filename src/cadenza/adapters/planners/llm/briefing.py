@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 from cadenza.domain.planning.health import HealthSummary
 from cadenza.domain.scheduling.baseline import Baseline, Cron, DayParts, Every, Once
+from cadenza.domain.scheduling.calendars.wording import rules_in_words
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso
@@ -68,6 +69,7 @@ def endpoint_data(endpoint: Endpoint) -> dict[str, Any]:
         "description": endpoint.description,
         "labels": dict(endpoint.labels) or None,
         "baseline": _baseline_data(endpoint.baseline),
+        "calendars": " ".join(rules_in_words(endpoint.calendar_rules)) or None,
         "min_interval_ms": guard.min_interval_ms,
         "max_interval_ms": guard.max_interval_ms,
         "hint_mode": endpoint.hint_mode,

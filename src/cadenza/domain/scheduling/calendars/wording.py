@@ -1,9 +1,11 @@
-"""Baselines, their day parts and guards in words."""
+"""Baselines, their day parts, calendars and guards in words."""
 
 from datetime import datetime
 from typing import assert_never
 
 from cadenza.domain.scheduling.baseline import Baseline, Cron, DayParts, Every, Once
+from cadenza.domain.scheduling.calendars.gate import RUN_AT_END
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.validation import iso, milliseconds
 from cadenza.domain.wording import interval_in_words, span_in_words
@@ -34,6 +36,22 @@ def _in_force(baseline: DayParts, now: datetime) -> str:
     if counts is not None:
         return f"{counts} is in force now"
     return f"{names[0]} is not in force now" if len(names) == 1 else "none of these is in force now"
+
+
+def rules_in_words(rules: CalendarRules) -> list[str]:
+    """Sentences about the calendars of an endpoint, its start and its end; none if it has none."""
+    only, never = (rules.only_during, rules.job_only_during), (rules.never_during, rules.job_never_during)
+    named = [f"only during {one.id}" for one in only if one is not None]
+    named += [f"never during {one.id}" for one in never if one is not None]
+    sentences = []
+    if named:
+        what = "runs when they open" if rules.when_closed is RUN_AT_END else "is skipped"
+        sentences.append(f"Calendars: {', '.join(named)}; a slot while they are closed {what}.")
+    if rules.starts_at is not None:
+        sentences.append(f"Nothing runs before {iso(rules.starts_at)}.")
+    if rules.ends_at is not None:
+        sentences.append(f"Its schedule ends at {iso(rules.ends_at)}.")
+    return sentences
 
 
 def guard_in_words(guard: Guard) -> list[str]:

@@ -56,7 +56,8 @@ class MemoryStatistics:
             ((at, one) for at, one in due if at is not None and at < until), key=lambda pair: pair[0]
         )
         return [
-            UpcomingRun(one.next_run_at or at, one.baseline, one.interval_hint) for at, one in found[:limit]
+            UpcomingRun(one.next_run_at or at, one.baseline, one.interval_hint, one.calendar_rules)
+            for at, one in found[:limit]
         ]
 
     async def in_flight(self, tenant_id: str, most: int) -> int:

@@ -203,7 +203,8 @@ def _numbers(column: str | list[int]) -> list[int]:
 def _read_upcoming(row: Row, read: Read) -> UpcomingRun:
     at, definition, interval_ms, expires_at = row
     hint = None if interval_ms is None else IntervalHint(interval_ms, read(expires_at))
-    return UpcomingRun(read(at), read_definition(definition)["baseline"], hint)
+    defined = read_definition(definition)
+    return UpcomingRun(read(at), defined["baseline"], hint, defined["calendar_rules"])
 
 
 def _read_activity(row: Row, read: Read) -> PlannerActivity:
