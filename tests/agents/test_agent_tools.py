@@ -65,6 +65,7 @@ async def test_a_tool_answers_with_what_an_agent_can_confirm(agents: AgentFixtur
         "paused_until": None,
         "pause_reason": None,
         "probe": None,
+        "calendar": None,
     }
     deleted = await agents.tools.call(agent(), "delete_schedule", {"schedule_id": made["id"]})
     assert deleted == {"deleted": True}

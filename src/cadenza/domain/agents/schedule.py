@@ -7,10 +7,12 @@ from itertools import islice
 from typing import NamedTuple, assert_never
 from zoneinfo import ZoneInfo
 
+from cadenza.domain.agents.schedule_calendars import open_fire
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.domain.planning.planner_settings import MOST_PAUSE_MINUTES, Learning, Planning
 from cadenza.domain.scheduling.baseline import Cron, Every, Once, cadence_at
+from cadenza.domain.scheduling.calendars.named_rules import NO_NAMED_RULES, NamedRules, named_rules
 from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, guarded, plan_next_run
@@ -62,6 +64,8 @@ class Schedule(NamedTuple):
     pause_reason: str | None
     probe: Probe | None = None
     """What is looked at first."""
+    calendar: NamedRules = NO_NAMED_RULES
+    """The calendars that it keeps to."""
 
 
 def belongs_to(endpoint: Endpoint, user: UserKey) -> bool:
@@ -120,6 +124,7 @@ def schedule_of(endpoint: Endpoint) -> Schedule:
         paused_until=None if until is None or until >= FOREVER else until,
         pause_reason=None if until is None else endpoint.pause_reason,
         probe=target.probe,
+        calendar=named_rules(endpoint.calendar_rules),
     )
 
 
@@ -139,10 +144,10 @@ def next_fires(endpoint: Endpoint, cron: CronClock, most: int = SHOWN_FIRES) -> 
 
 
 def _fires(endpoint: Endpoint, cron: CronClock) -> Iterator[datetime]:
-    moment = endpoint.next_run_at
-    while moment is not None:
+    slot = endpoint.next_run_at
+    while slot is not None and (moment := open_fire(slot, endpoint, cron)) is not None:
         yield moment
-        moment = _fire_after(moment, endpoint, cron) if moment < FOREVER else None
+        slot = _fire_after(moment, endpoint, cron) if moment < FOREVER else None
 
 
 def _fire_after(moment: datetime, endpoint: Endpoint, cron: CronClock) -> datetime | None:

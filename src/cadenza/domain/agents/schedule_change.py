@@ -1,13 +1,16 @@
 """Changes of a schedule by its user: another time or prompt, a pause, a snooze, a run now, a resume."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
 
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.pacing import finished
 from cadenza.domain.agents.probe import check_may_schedule, planning_of
 from cadenza.domain.agents.schedule import is_active, prompt_of
+from cadenza.domain.agents.schedule_calendars import check_calendars
 from cadenza.domain.agents.schedule_protection import for_schedules
 from cadenza.domain.agents.schedule_request import (
     check_count_of,
@@ -20,6 +23,8 @@ from cadenza.domain.agents.users import one_line
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Once
+from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.domain.scheduling.calendars.named_rules import changed_rules
 from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
@@ -27,13 +32,14 @@ from cadenza.domain.scheduling.hint import HintKind, OneShotHint
 from cadenza.domain.scheduling.nudge import replan
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord, definition_differs
 from cadenza.domain.validation import iso
 
 SNOOZED = "snoozed"
 SNOOZE_KEPT_FOR = timedelta(days=366)
 """How long a snooze is still served when no worker ran at its moment."""
 NO_GUARD = Guard()
+NO_CALENDARS: Mapping[str, Calendar] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +51,8 @@ class ScheduleUpdate(Timing):
     agent_id: str | None = None
     may_schedule: bool | None = None
     may_pace: bool | None = None
+    calendar: Mapping[str, Any] | None = None
+    """What changes of the calendars that it keeps to."""
     unbounded: frozenset[str] = frozenset()
     """Which of `min_interval_seconds` and `max_interval_seconds` the guard loses."""
 
@@ -76,6 +84,7 @@ def updated(
     update: ScheduleUpdate,
     *,
     baseline: Baseline,
+    calendars: Mapping[str, Calendar] = NO_CALENDARS,
     others: Sequence[Endpoint],
     limits: Limits,
     now: datetime,
@@ -85,7 +94,8 @@ def updated(
     """The schedule as its user wants it now, within the limits that hold for new ones.
 
     1. A part that is not given stays; a schedule that fires once has no guard and is not paced.
-    2. A new time or guard ends a snooze and the hints of its agent, and is planned at once; a pause stays.
+    2. A new time, guard or calendar ends a snooze and the hints of its agent, and is planned at once; a
+       pause stays.
     3. A schedule that was done, and gets a new time, is active again.
     """
     target, fires_once = prompt_of(endpoint), isinstance(baseline, Once)
@@ -103,13 +113,16 @@ def updated(
         target=new_target,
         baseline=baseline,
         guard=_changed_guard(endpoint.guard, update, baseline),
+        calendar_rules=changed_rules(endpoint.calendar_rules, update.calendar or {}, calendars),
     )
     changed = evolve(wanted, planning=planning_of(wanted))
-    if not steer.definition_differs(endpoint, changed, steer.CADENCE_FIELDS):
+    if not definition_differs(endpoint, changed, steer.CADENCE_FIELDS):
         return ChangedEndpoint(changed)
     if not is_active(endpoint):
         check_count_of(others, limits)
     planned = _planned(endpoint, changed, now, cron)
+    if is_active(endpoint) or definition_differs(endpoint, changed, ("baseline",)):
+        check_calendars(planned, now, cron)
     hinted = endpoint.interval_hint is not None or endpoint.one_shot_hint is not None
     record = HintRecord(HintKind.CLEAR, now, origin) if hinted else None
     return ChangedEndpoint(within_limits_of_user(planned, others, limits=limits, cron=cron), record=record)

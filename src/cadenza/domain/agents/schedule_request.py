@@ -25,6 +25,8 @@ from cadenza.domain.agents.schedule_timing import (
 from cadenza.domain.agents.users import UserKey, one_line
 from cadenza.domain.errors import InvalidRequest, LimitReached, NotAllowed
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
+from cadenza.domain.scheduling.calendars.named_rules import NO_NAMED_RULES, NamedRules
+from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.target import Probe, PromptTarget
@@ -48,6 +50,8 @@ class NewSchedule(Timing):
     may_pace: bool | None = None
     """None is yes for an interval that is given with both bounds of its guard, and otherwise no."""
     probe: Probe | None = None
+    calendar: NamedRules = NO_NAMED_RULES
+    """The calendars that it keeps to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +119,7 @@ def draft_endpoint(
     *,
     baseline: Baseline,
     agent_id: str,
+    rules: CalendarRules = NO_RULES,
     length: int = SHORTEST_ID,
 ) -> Endpoint:
     """The endpoint of a new schedule, without a next run."""
@@ -141,6 +146,7 @@ def draft_endpoint(
         guard=guard,
         policy=POLICY,
         planning=NO_PLANNER,
+        calendar_rules=rules,
     )
     return evolve(draft, planning=planning_of(draft))
 

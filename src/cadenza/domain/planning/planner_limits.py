@@ -25,6 +25,7 @@ NOT_MOVED_IN = "models may not move an endpoint into a paused job"
 BOUNDS = {
     "guard": "models may not change the guard",
     "planning": "models may not change who may steer (planning)",
+    "calendar_rules": "models may not change when it may run (calendar)",
 }
 """The fields with which an owner bounds those who steer."""
 

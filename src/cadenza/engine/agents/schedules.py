@@ -16,6 +16,7 @@ from cadenza.domain.agents.schedule import (
     schedule_of_user,
     with_first_fire,
 )
+from cadenza.domain.agents.schedule_calendars import check_calendars
 from cadenza.domain.agents.schedule_change import (
     ScheduleUpdate,
     changed_baseline,
@@ -44,6 +45,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Baseline, Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.engine.calendar_rules import calendars_in_change, resolve_rules
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.store import Store
@@ -74,10 +76,12 @@ class AgentSchedules:
         user = await self._store.users.user(requester.user)
         agent_id = await self._agent_of(requester, wanted)
         baseline = self._baseline(wanted, user)
+        rules = await resolve_rules(self._store, user.tenant_id, wanted.calendar)
+        parts: dict[str, Any] = {"baseline": baseline, "agent_id": agent_id, "rules": rules}
         limits = (await self._store.tenants.tenant(user.tenant_id)).limits
         await self._ensure_job(user.tenant_id)
         for length in range(SHORTEST_ID, LONGEST_ID):
-            draft = draft_endpoint(requester, wanted, baseline=baseline, agent_id=agent_id, length=length)
+            draft = draft_endpoint(requester, wanted, **parts, length=length)
             stored = await self._store_once(user.key, draft, limits)
             if stored is not None:
                 return self._created(stored, user)
@@ -104,8 +108,8 @@ class AgentSchedules:
             await self._store.agents.agent(AgentKey(user.tenant_id, update.agent_id))
         if update.timezone is not None:
             self._cron.check(EVERY_MINUTE, update.timezone)
-        others = await self._active_beside(user, schedule_id)
-        by = self._by(origin)
+        others, by = await self._active_beside(user, schedule_id), self._by(origin)
+        by["calendars"] = await calendars_in_change(self._store, user.tenant_id, update.calendar)
 
         def change(endpoint: Endpoint) -> ChangedEndpoint:
             baseline = changed_baseline(endpoint, update, now=by["now"], zone=zone)
@@ -227,6 +231,7 @@ class AgentSchedules:
     async def _store_once(self, user: UserKey, draft: Endpoint, limits: Limits) -> Endpoint | None:
         """The schedule as it is stored; None if another endpoint has its id."""
         now = self._clock.now()
+        check_calendars(draft, now, self._cron)
         planned = with_first_fire(evolve(draft, created_at=now), now=now, cron=self._cron)
         try:
             return await self._store.schedules.add_schedule(

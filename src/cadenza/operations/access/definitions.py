@@ -9,9 +9,11 @@ from pydantic_core import to_jsonable_python
 from cadenza.domain.json_values import Json
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.calendars.named_rules import named_rules
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.monitoring.route_schemas import route_definition
 from cadenza.operations.planning.rule_schemas import rule_parts_as_shapes
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CALENDAR, calendar_rules_shape
 from cadenza.operations.scheduling.schemas import as_shape
 
 OF_JOB = ("name", "description", "active", "metadata")
@@ -38,7 +40,8 @@ def definition_of(value: Any) -> dict[str, Json] | None:
             return None
         case Endpoint():
             written = {name: getattr(value, name) for name in OF_ENDPOINT}
-            return _plain(written | {name: as_shape(getattr(value, name)) for name in PARTS})
+            parts = {name: as_shape(getattr(value, name)) for name in PARTS}
+            return _plain(written | parts | {CALENDAR: calendar_rules_shape(value.calendar_rules)})
         case Job():
             return _plain({name: getattr(value, name) for name in OF_JOB})
         case Rule():
@@ -54,6 +57,8 @@ def definition_of(value: Any) -> dict[str, Json] | None:
 def is_only_steered(before: Any, after: Any) -> bool:
     """Whether an endpoint has the same definition, as after most changes: then it need not be written out."""
     if not (isinstance(before, Endpoint) and isinstance(after, Endpoint)):
+        return False
+    if named_rules(before.calendar_rules) != named_rules(after.calendar_rules):
         return False
     return all(getattr(before, name) == getattr(after, name) for name in (*OF_ENDPOINT, *PARTS))
 

@@ -26,6 +26,7 @@ from cadenza.operations.agents.schedules import (
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Text
 from cadenza.operations.operation import View, operation
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CalendarRulesShape, changed_fields
 from cadenza.operations.scheduling.steering import EXPLAINED_HINTS
 from cadenza.ports.catalog import Page
 from cadenza.ports.scheduling import RunFilter
@@ -58,12 +59,14 @@ class UpdateSchedule(OneSchedule):
     """Whether the agent may steer this schedule when it fires."""
     may_schedule: Flag | None = None
     """Whether the agent may make schedules when it fires."""
+    calendar: CalendarRulesShape | None = None
+    """When it may fire; what is left out of it stays, and null is for always."""
 
     def to_domain(self) -> ScheduleUpdate:
         """The update."""
-        given = self.model_dump(exclude={"schedule_id"})
+        given = self.model_dump(exclude={"schedule_id", "calendar"})
         lost = {field for field in BOUNDS & self.model_fields_set if given[field] is None}
-        return ScheduleUpdate(**given, unbounded=frozenset(lost))
+        return ScheduleUpdate(**given, unbounded=frozenset(lost), calendar=changed_fields(self))
 
 
 class PauseSchedule(OneSchedule):

@@ -1,7 +1,7 @@
 """Agent schedules: what users and their agents plan, listed, created and deleted."""
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints
 
@@ -25,6 +25,11 @@ from cadenza.operations.agents.probe_schemas import ProbeShape, accepted_probe
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Whole, split_page
 from cadenza.operations.operation import CREATED, Command, View, operation
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import (
+    CalendarRulesShape,
+    named_rules_of,
+    named_rules_shape,
+)
 from cadenza.operations.scheduling.endpoints import find_page
 from cadenza.ports.catalog import EndpointFilter
 
@@ -69,6 +74,8 @@ class CreateSchedule(Command):
     If left out, it may for an interval with both bounds."""
     probe: ProbeShape | None = None
     """What is looked at first: the agent gets the prompt only if that has something new."""
+    calendar: CalendarRulesShape | None = None
+    """When it may fire: calendars of the tenant by their ids, a first and a last moment."""
     user_id: Id | None = None
     """Whose schedule it is; who speaks for a user alone can leave it out."""
 
@@ -104,7 +111,7 @@ class NewScheduleView(View):
         return cls(
             id=schedule.id,
             name=schedule.name,
-            next_run_at=schedule.next_run_at,
+            next_run_at=created.next_fires[0] if created.next_fires else schedule.next_run_at,
             next_fires=created.next_fires_text,
         )
 
@@ -138,12 +145,15 @@ class ScheduleView(View):
     pause_reason: str | None
     probe: ProbeShape | None
     """What is looked at first."""
+    calendar: CalendarRulesShape | None
+    """When it may fire; null for always."""
 
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
         """The view of a schedule."""
         probe = None if schedule.probe is None else ProbeShape.of(schedule.probe)
-        return cls(**{**schedule._asdict(), "probe": probe})
+        calendar = named_rules_shape(schedule.calendar)
+        return cls(**{**schedule._asdict(), "probe": probe, "calendar": calendar})
 
 
 class SchedulesPage(Listed[ScheduleView]):
@@ -164,7 +174,8 @@ async def create_schedule(context: RequestContext, command: CreateSchedule) -> N
     The answer spells out the next fires: confirm with them.
     """
     probe = None if command.probe is None else accepted_probe(context, command.probe)
-    wanted = NewSchedule(**command.model_dump(exclude={"user_id", "probe"}), probe=probe)
+    parts: dict[str, Any] = {"probe": probe, "calendar": named_rules_of(command.calendar)}
+    wanted = NewSchedule(**command.model_dump(exclude={"user_id", "probe", "calendar"}), **parts)
     return NewScheduleView.of(
         await schedules_of(context).create(_requester(context, command.user_id), wanted)
     )

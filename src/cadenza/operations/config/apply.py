@@ -14,6 +14,7 @@ from cadenza.domain.channel import Channel
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.monitoring.alert_route import MOST_ROUTES, RouteMatch
 from cadenza.domain.planning.rules.rule import Escalation, Rule
+from cadenza.domain.scheduling.calendars.named_rules import NamedRules
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.hint import Rank, rank_of
 from cadenza.engine.async_helpers import beside_event_loop
@@ -37,6 +38,7 @@ from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.rule_schemas import SHAPES, step_shape
 from cadenza.operations.scheduling.endpoint_parts.baselines import find_calendars
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import named_rules_shape
 from cadenza.operations.scheduling.parents import parents_outside
 from cadenza.operations.scheduling.schemas import KINDS, as_shape
 from cadenza.ports.catalog import BulkChange, BulkState, Page
@@ -214,6 +216,9 @@ def _as_json(value: Any) -> JsonValue:
     """A value as it stands on the wire, without what is as usual."""
     if type(value) in KINDS:
         value = as_shape(value).model_dump(mode="json", exclude_defaults=True)
+    if isinstance(value, NamedRules):
+        shape = named_rules_shape(value)
+        value = None if shape is None else shape.model_dump(mode="json", exclude_defaults=True)
     if isinstance(value, RouteMatch):
         value = MatchShape.of(value)
     if isinstance(value, Channel):

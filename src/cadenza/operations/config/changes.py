@@ -8,9 +8,12 @@ from cadenza.domain.access.run_limit import RunLimit
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.calendars.named_rules import named_rules
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import DEFINITION_FIELDS
 from cadenza.operations.config.alert_routes import OF_ROUTE
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CALENDAR
 
 Kind = Literal["job", "endpoint", "rule", "alert_route", "limit"]
 OF_JOB = ("name", "description", "active", "metadata")
@@ -46,9 +49,18 @@ class Difference(NamedTuple):
     after: Defined | None = None
 
     def fields(self) -> Iterator[tuple[str, Any, Any]]:
-        """What an update changes: names with the values before and after."""
+        """What an update changes: names with the values before and after.
+
+        The calendars of a job are no part of its endpoints in a file.
+        """
         if self.action is Action.UPDATE:
-            for name in FIELDS[self.kind]:
-                before, after = getattr(self.before, name), getattr(self.after, name)
+            for field in FIELDS[self.kind]:
+                name, before = _as_written(field, getattr(self.before, field))
+                _, after = _as_written(field, getattr(self.after, field))
                 if before != after:
                     yield name, before, after
+
+
+def _as_written(field: str, value: Any) -> tuple[str, Any]:
+    """The name of a field in a file, and its value there."""
+    return (CALENDAR, named_rules(value)) if isinstance(value, CalendarRules) else (field, value)

@@ -10,6 +10,7 @@ from cadenza.domain.errors import Conflict, LimitReached
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.planner_limits import why_not_changed
 from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.calendars.named_rules import with_own_rules
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.hint import HintKind
@@ -179,16 +180,16 @@ def _check_switches(jobs: Iterable[Difference], current: BulkState, intent: Inte
 def _endpoint(
     wanted: WantedEndpoint, before: Endpoint | None, intent: Intent
 ) -> tuple[Difference, ChangedEndpoint] | None:
-    endpoint, enabled, path = wanted
-    by = intent.planning()
+    (endpoint, enabled, path), by = wanted, intent.planning()
     if before is None:
-        new = plan_first_run(endpoint, **by)
+        new = part(path, lambda: plan_first_run(endpoint, **by))
         return Difference(Action.CREATE, "endpoint", new.id, None, new), ChangedEndpoint(new)
     part(path, lambda: refuse_id_of_schedule(before))
     if before.archived:
-        back = _recreated(before, plan_first_run(endpoint, **by))
+        back = _recreated(before, part(path, lambda: plan_first_run(endpoint, **by)))
         return Difference(Action.REVIVE, "endpoint", back.id, before, back), ChangedEndpoint(back)
-    amended = redefine(before, endpoint, **by)
+    rules = with_own_rules(before.calendar_rules, endpoint.calendar_rules)
+    amended = part(path, lambda: redefine(before, evolve(endpoint, calendar_rules=rules), **by))
     after = amended.endpoint if enabled is None else evolve(amended.endpoint, enabled=enabled)
     if after == before:
         return None

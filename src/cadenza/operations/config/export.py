@@ -9,6 +9,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.rule_words import RuleWords
 from cadenza.operations.config.schemas import ConfigEndpoint, ConfigJob
 from cadenza.operations.planning.rule_schemas import missing_endpoints, rule_parts_as_shapes
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import calendar_rules_shape
 from cadenza.operations.scheduling.endpoints import PARTS
 from cadenza.operations.scheduling.schemas import as_shape
 
@@ -73,5 +74,6 @@ def _endpoint(endpoint: Endpoint) -> ConfigEndpoint:
         enabled=None if endpoint.enabled else False,
         limit_key=endpoint.limit_key,
         priority=endpoint.priority,
+        calendar=calendar_rules_shape(endpoint.calendar_rules),
         **{name: as_shape(getattr(endpoint, name)) for name in PARTS},
     )

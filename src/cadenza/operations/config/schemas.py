@@ -33,6 +33,7 @@ from cadenza.operations.config.rule_words import (
 from cadenza.operations.fields import IF_GIVEN, Flag, Id, Labels, Metadata, Name, Priority, Text
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CalendarRulesShape
 from cadenza.operations.scheduling.schemas import (
     DEFAULT_PLANNING,
     DEFAULT_POLICY,
@@ -172,6 +173,8 @@ class ConfigEndpoint(Shape):
     """If left out, it stays as it is; a new endpoint is enabled."""
     limit_key: Id | None = IF_GIVEN
     priority: Priority = 0
+    calendar: CalendarRulesShape | None = IF_GIVEN
+    """When it may run; if left out, always."""
 
 
 class ConfigJob(Shape):

@@ -1,6 +1,6 @@
 """Checks a configuration before anything is written."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJ
 from cadenza.operations.config.rules import WantedRule, located_rules, refuse, rule_or_faults
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob
 from cadenza.operations.context import RequestContext
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import resolved_rules
 from cadenza.operations.scheduling.endpoints import PARTS, within_limits
 from cadenza.operations.scheduling.schemas import DayPartsShape, part
 
@@ -29,8 +30,12 @@ class LocatedEndpoint(NamedTuple):
 
 def calendar_ids_in(document: ConfigDocument) -> set[str]:
     """The calendars that the endpoints of a file name."""
-    baselines = (one.entry.baseline for one in _located(document))
-    return {part.calendar for one in baselines if isinstance(one, DayPartsShape) for part in one.parts}
+    ids: set[str] = set()
+    for _, _, entry in _located(document):
+        if isinstance(entry.baseline, DayPartsShape):
+            ids |= {one.calendar for one in entry.baseline.parts}
+        ids |= set() if entry.calendar is None else entry.calendar.calendar_ids
+    return ids
 
 
 def read_intent(
@@ -117,10 +122,9 @@ def _endpoint_or_faults(
     path, job, entry = located
     parts: dict[str, Any] = {}
     faults: list[Fault] = []
-    for name in PARTS:
+    for name, read in _readers(entry, calendars).items():
         try:
-            written = part(name, getattr(entry, name).to_domain)
-            parts[name] = part(name, partial(with_calendars_of, written, calendars))
+            parts[name] = read()
         except InvalidRequest as problem:
             faults += problem.faults
     if not faults:
@@ -129,6 +133,17 @@ def _endpoint_or_faults(
         except InvalidRequest as problem:
             faults += problem.faults or [Fault("baseline", problem.message)]
     return [Fault(f"{path}.{fault.field}", fault.message) for fault in faults]
+
+
+def _readers(entry: ConfigEndpoint, calendars: Mapping[str, Calendar]) -> dict[str, Callable[[], Any]]:
+    """What makes each part of an endpoint; it raises InvalidRequest with the path of what is wrong."""
+
+    def read(name: str) -> Any:
+        written = part(name, getattr(entry, name).to_domain)
+        return part(name, partial(with_calendars_of, written, calendars))
+
+    rules = partial(resolved_rules, entry.calendar, calendars)
+    return {**{name: partial(read, name) for name in PARTS}, "calendar_rules": rules}
 
 
 def _endpoint(context: RequestContext, job_id: str, entry: ConfigEndpoint, parts: dict[str, Any]) -> Endpoint:

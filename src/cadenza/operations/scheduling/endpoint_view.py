@@ -14,6 +14,10 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.operations.documented_models import as_json, remembered_by_identity, unvalidated
 from cadenza.operations.fields import Listed
 from cadenza.operations.operation import View
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import (
+    CalendarRulesShape,
+    calendar_rules_shape,
+)
 from cadenza.operations.scheduling.schemas import (
     AnyTargetShape,
     BaselineShape,
@@ -97,6 +101,8 @@ class EndpointView(View):
     priority: int
     limited_by: list[str]
     """The limits that it is under, such as `host:api.example.com`."""
+    calendar: CalendarRulesShape | None
+    """When it may run; null for always, as far as its job says nothing else."""
     created_at: datetime | None
     note: str | None
     """What of the call that this answers was not applied, and why."""
@@ -138,6 +144,7 @@ class EndpointView(View):
             "limit_key": endpoint.limit_key,
             "priority": endpoint.priority,
             "limited_by": list(endpoint.limited_by),
+            "calendar": calendar_rules_shape(endpoint.calendar_rules),
             "created_at": endpoint.created_at,
             "note": note,
         }

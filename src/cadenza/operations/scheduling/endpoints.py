@@ -12,6 +12,7 @@ from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule, ref
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.planning.planner_limits import BOUNDS, why_not_changed
 from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
@@ -31,6 +32,13 @@ from cadenza.operations.long_pages import LONGEST_PAGE, LONGEST_READ, one_more, 
 from cadenza.operations.operation import CREATED, NO_CONTENT, Nothing, operation
 from cadenza.operations.scheduling.endpoint_limit import apply_within_limit
 from cadenza.operations.scheduling.endpoint_parts.baselines import check_baseline, with_named_calendars
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import (
+    CALENDAR,
+    apply_fields,
+    changed_fields,
+    known_calendars,
+    resolve_shape,
+)
 from cadenza.operations.scheduling.endpoint_parts.commands import (
     CreateEndpoint,
     ListEndpoints,
@@ -72,7 +80,10 @@ async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> E
     """Create an endpoint in a job. Its first run is one interval away, or at once with `start_now`."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     parts = {name: part(name, getattr(command, name).to_domain) for name in PARTS}
-    new = new_endpoint(context, command, await with_named_calendars(context, parts))
+    parts = await with_named_calendars(context, parts)
+    new = new_endpoint(
+        context, command, parts | {"calendar_rules": await resolve_shape(context, command.calendar)}
+    )
     wanted = within_limits(context, new, limits)
     await check_parent(context, wanted)
     planned = plan_first_run(wanted, **context.dependencies.planning_context(), start_now=command.start_now)
@@ -168,12 +179,14 @@ async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> E
         job = await context.store.catalog.job(context.tenant_id, changes["job_id"])
     if changes.get("parent_id") is not None:
         await check_parent_id(context, command.endpoint_id, changes["parent_id"])
+    calendars, fields = await known_calendars(context, command.calendar), changed_fields(command)
     planning, origin = context.dependencies.planning_context(), context.caller.origin
 
     def change(endpoint: Endpoint) -> ChangedEndpoint:
         refuse_schedule(endpoint)  # Before its parts are put together, which may not fit a schedule.
-        refused = why_not_changed(endpoint, changes, origin, into_active=job is None or job.active)
-        allowed = {name: value for name, value in changes.items() if name not in refused}
+        asked = changes | _changed_rules(endpoint, fields, calendars)
+        refused = why_not_changed(endpoint, asked, origin, into_active=job is None or job.active)
+        allowed = {name: value for name, value in asked.items() if name not in refused}
         wanted = within_limits(context, replace(endpoint, **allowed), limits, before=endpoint.policy)
         redefined = redefine(endpoint, wanted, **planning)
         active = job.active if job is not None and wanted.job_id == job.id else endpoint.job_active
@@ -201,8 +214,17 @@ def _with_refused(
     return noted._replace(record=HintRecord(kind, now, by, not_applied=because))
 
 
+def _changed_rules(
+    endpoint: Endpoint, fields: Mapping[str, Any] | None, calendars: Mapping[str, Calendar]
+) -> dict[str, Any]:
+    """The calendar rules with these fields changed, beside those of its job; nothing if none are given."""
+    if fields is None:
+        return {}
+    return {"calendar_rules": apply_fields(endpoint.calendar_rules, fields, calendars)}
+
+
 def _changes(command: UpdateEndpoint) -> dict[str, Any]:
-    given = {name: getattr(command, name) for name in command.model_fields_set - {"endpoint_id"}}
+    given = {name: getattr(command, name) for name in command.model_fields_set - {"endpoint_id", CALENDAR}}
     for name, value in given.items():
         if value is None and name not in MAY_BE_NULL:
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)

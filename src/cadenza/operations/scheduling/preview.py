@@ -27,6 +27,7 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Span, Whole
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.scheduling.endpoint_parts.baselines import with_named_calendars
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CalendarRulesShape, resolve_shape
 from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
 from cadenza.operations.scheduling.endpoint_view import PlanView
 from cadenza.operations.scheduling.endpoints import require_live, unsaved_endpoint, within_limits
@@ -130,6 +131,8 @@ class PreviewBaseline(Command):
 
     baseline: BaselineShape
     guard: GuardShape = NO_GUARD
+    calendar: CalendarRulesShape | None = None
+    """When it may run; null for always."""
     start_now: Flag = False
     """Due at once, instead of one interval from now."""
     runs: Annotated[int, Whole(1, MOST)] = DEFAULT
@@ -147,7 +150,7 @@ class BaselinePreviewView(View):
 async def preview_baseline(context: RequestContext, command: PreviewBaseline) -> BaselinePreviewView:
     """Preview the next runs of a baseline that is not stored yet. A dry run, no changes made.
 
-    The guard and the tenant's limits bound it as they would bound an endpoint.
+    The guard, calendars and the tenant's limits bound it as they would bound an endpoint.
     """
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
@@ -155,6 +158,7 @@ async def preview_baseline(context: RequestContext, command: PreviewBaseline) ->
         context,
         **await with_named_calendars(context, {"baseline": part("baseline", command.baseline.to_domain)}),
         guard=part("guard", command.guard.to_domain),
+        calendar_rules=await resolve_shape(context, command.calendar),
     )
     wanted = within_limits(context, draft, limits)
     planned = plan_first_run(wanted, now=now, cron=cron, start_now=command.start_now)

@@ -27,15 +27,18 @@ from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
-from cadenza.roots.embedding.declarations import Declarations
+from cadenza.roots.embedding.declarations import Declarations, Declared
 from cadenza.roots.embedding.functions import (
+    CalendarNames,
     EndpointTools,
     IntervalParts,
     Options,
     RunContext,
     check_flag,
+    check_options,
     endpoint_for,
     interval_ms,
+    named_rules_of,
 )
 from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.daily_service import clocks_for, daily_parts
@@ -143,10 +146,12 @@ class Cadenza:
             [wanted], partial(enroll, now=self._clock.now(), window=window)
         )
 
-    def add(self, endpoint: Endpoint, *, start_now: bool = False) -> None:
-        """Run an endpoint that is no function: an HTTP target, say."""
+    def add(self, endpoint: Endpoint, *, start_now: bool = False, **calendars: Unpack[CalendarNames]) -> None:
+        """Run an endpoint that is no function: an HTTP target, say; when its calendars let it."""
         self._declarations.check(endpoint)
-        self._declarations.add(endpoint, start_now=check_flag("start_now", start_now))
+        check_options(calendars, CalendarNames)
+        start_now, rules = check_flag("start_now", start_now), named_rules_of(calendars)
+        self._declarations.add(Declared(endpoint, start_now, rules))
 
     def __getitem__(self, name: str) -> EndpointTools:
         """The tools of a function, by its name, for whoever steers it from outside."""
@@ -239,7 +244,7 @@ class Cadenza:
             endpoint = endpoint_for(function, baseline, Options(**options))  # type: ignore[typeddict-item]
             self._declarations.check(endpoint, remedy="give this function another name with name=")
             self._callables.register(endpoint.id, function)
-            self._declarations.add(endpoint, start_now=start_now)
+            self._declarations.add(Declared(endpoint, start_now, named_rules_of(options)))
             return function
 
         return decorate

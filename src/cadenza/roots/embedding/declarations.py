@@ -12,12 +12,14 @@ from cadenza.domain.agents.schedule_protection import refuse_new_schedule
 from cadenza.domain.errors import CadenzaError, Conflict, InvalidRequest
 from cadenza.domain.scheduling.baseline import Cron, DayParts, cadences_of
 from cadenza.domain.scheduling.calendars.day_part_planning import check_day_parts
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.calendars.named_rules import NO_NAMED_RULES, NamedRules, with_own_rules
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.policy import check_timeout
 from cadenza.domain.scheduling.steer import plan_first_run, redefine
 from cadenza.domain.scheduling.target import HTTP, requirement
 from cadenza.domain.validation import check_id, quoted
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
+from cadenza.engine.calendar_rules import endpoint_with_rules
 from cadenza.engine.next_run_log import ORIGIN
 from cadenza.operations.access.definitions import definition_of
 from cadenza.operations.access.recording import record_change
@@ -37,6 +39,13 @@ class Declared(NamedTuple):
 
     endpoint: Endpoint
     start_now: bool
+    rules: NamedRules = NO_NAMED_RULES
+    """The calendars that it keeps to, which are looked up when it is stored."""
+
+    async def resolved(self, store: Store) -> Endpoint:
+        """The endpoint with its calendars; InvalidRequest names one that does not exist."""
+        with commands_in_refusals():
+            return await endpoint_with_rules(store, self.endpoint, self.rules)
 
 
 class _Running(NamedTuple):
@@ -88,9 +97,9 @@ class Declarations:
             message = f"timeout{refused}, unless Cadenza has a higher max_timeout_ms."
             raise InvalidRequest(message, "timeout") from None
 
-    def add(self, endpoint: Endpoint, *, start_now: bool) -> None:
+    def add(self, declared: Declared) -> None:
         """Declare an endpoint that was checked."""
-        declared = Declared(endpoint, start_now)
+        endpoint = declared.endpoint
         self._declared[endpoint.id] = declared
         self.include_http |= requirement(endpoint.target) == HTTP
         if self._running is None:
@@ -106,8 +115,13 @@ class Declarations:
             loop.call_soon_threadsafe(put, declared)
 
     async def start(self, store: Store) -> None:
-        """Store what is declared; what is declared from now on is stored by `store_late`."""
+        """Store what is declared; what is declared from now on is stored by `store_late`.
+
+        InvalidRequest, and nothing is stored, if one of them names a calendar that does not exist.
+        """
         stored = list(self._declared.values())
+        for declared in stored:
+            await declared.resolved(store)
         for declared in stored:
             await self._keep(store, declared)
         self._running = _Running(store, asyncio.get_running_loop(), asyncio.Queue())
@@ -141,17 +155,17 @@ class Declarations:
 
     async def _keep(self, store: Store, declared: Declared) -> None:
         """Add an endpoint, or bring the one that is there up to date; another process may do the same."""
-        (endpoint, start_now), now = declared, self._clock.now()
+        now, start_now = self._clock.now(), declared.start_now
         ORIGIN.set("program")
         by: dict[str, Any] = {"now": now, "cron": self._cron, "jitter_ms": self._jitter_ms}
 
         async def work() -> tuple[None, Sequence[AuditRecord]]:
-            trail = AuditTrail()
+            trail, endpoint = AuditTrail(), await declared.resolved(store)
             try:
                 await store.endpoints.add(plan_first_run(endpoint, **by, start_now=start_now))
                 trail.note_endpoint(None, endpoint)
             except Conflict:
-                redefined = trail.noting(lambda old: redefine(old, endpoint, **by))
+                redefined = trail.noting(lambda old: redefine(old, _beside_job(endpoint, old), **by))
                 await store.endpoints.amend(endpoint.key, redefined)
             return None, self._records(endpoint, trail)
 
@@ -171,3 +185,8 @@ class Declarations:
             for one in trail.changes
             if definition_of(one.before) != definition_of(one.after)
         ]
+
+
+def _beside_job(declared: Endpoint, stored: Endpoint) -> Endpoint:
+    """What was declared, with the calendars of the job that keep the stored endpoint."""
+    return evolve(declared, calendar_rules=with_own_rules(stored.calendar_rules, declared.calendar_rules))

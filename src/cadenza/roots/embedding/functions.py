@@ -1,14 +1,16 @@
 """Functions of an embedding program: the options of their decorators, and the context of a run."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from re import fullmatch
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_type_hints
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.scheduling.baseline import Baseline
+from cadenza.domain.scheduling.calendars.named_rules import NAMED, OWN, NamedRules
+from cadenza.domain.scheduling.calendars.rules import WhenClosed
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.plan import Source
@@ -33,7 +35,17 @@ JOB = "embedded"
 DEFAULTS = Policy()
 
 
-class Options(TypedDict, total=False):
+class CalendarNames(TypedDict, total=False):
+    """When something may run: calendars by their ids, and its first and last moments."""
+
+    only_during: str
+    never_during: str
+    when_closed: WhenClosed | str
+    starts_at: datetime
+    ends_at: datetime
+
+
+class Options(CalendarNames, total=False):
     """What every decorator takes."""
 
     name: str
@@ -76,13 +88,26 @@ def interval_ms(span: Duration | None, parts: IntervalParts) -> int:
         ) from None
 
 
+def check_options(given: Mapping[str, Any], kind: type) -> None:
+    """Refuse options that are none of this kind."""
+    unknown = given.keys() - get_type_hints(kind).keys()
+    if unknown:
+        raise InvalidRequest(f"Unknown option {quoted(min(unknown))}.", min(unknown))
+
+
+def named_rules_of(options: Mapping[str, Any]) -> NamedRules:
+    """The calendars that options name, and nothing of the rest."""
+    given = {name: options[name] for name in OWN if options.get(name) is not None}
+    for name in NAMED:
+        check_text(name, given.get(name, ""))
+    return NamedRules(**given)
+
+
 def endpoint_for(function: Callable[..., Any], baseline: Baseline, options: Options) -> Endpoint:
     """The endpoint of a function."""
     if not callable(function):
         raise InvalidRequest("Only functions and other callables can be declared.", "function")
-    unknown = options.keys() - Options.__annotations__.keys()
-    if unknown:
-        raise InvalidRequest(f"Unknown option {quoted(min(unknown))}.", min(unknown))
+    check_options(options, Options)
     name = _name(options.get("name", getattr(function, "__name__", None)))
     if "description" in options:
         check_text("description", options["description"])

@@ -1,1 +1,1 @@
-"""What an owner writes of an endpoint."""
+"""What an owner writes of an endpoint: the commands, and the calendars that it keeps to."""

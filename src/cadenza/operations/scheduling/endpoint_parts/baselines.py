@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.baseline import Baseline, Cron, DayParts
 from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.day_part_planning import cadences_by_path, check_day_parts
 from cadenza.domain.scheduling.calendars.named_day_parts import NamedDayParts
+from cadenza.engine.calendar_rules import calendars_by_id
 from cadenza.operations.context import RequestContext
 from cadenza.operations.scheduling.schemas import part
 
@@ -17,13 +17,7 @@ BASELINE = "baseline"
 
 async def find_calendars(context: RequestContext, ids: Iterable[str]) -> dict[str, Calendar]:
     """The compiled calendars with these ids, as far as the caller's tenant has them."""
-    found = {}
-    for id_ in sorted(set(ids)):
-        try:
-            found[id_] = (await context.store.calendars.calendar(context.tenant_id, id_)).calendar
-        except NotFound:
-            continue
-    return found
+    return await calendars_by_id(context.store, context.tenant_id, ids)
 
 
 async def with_named_calendars(context: RequestContext, parts: dict[str, Any]) -> dict[str, Any]:

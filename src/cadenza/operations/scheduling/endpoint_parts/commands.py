@@ -9,6 +9,7 @@ from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.text_patterns import A_LABEL
 from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Priority, Text
 from cadenza.operations.operation import Command
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CalendarRulesShape
 from cadenza.operations.scheduling.schemas import (
     DEFAULT_PLANNING,
     DEFAULT_POLICY,
@@ -51,6 +52,8 @@ class CreateEndpoint(Command):
     """Endpoints with the same key share its limit, which an administrator sets."""
     priority: Priority = 0
     """Among endpoints of the tenant that are due and wait for a place or a limit, the higher goes first."""
+    calendar: CalendarRulesShape | None = None
+    """When it may run; null for always."""
     start_now: Flag = False
     """Due at once, instead of one interval from now."""
 
@@ -80,6 +83,8 @@ class UpdateEndpoint(OneEndpoint):
     enabled: Flag | None = None
     limit_key: Id | None = None
     priority: Priority | None = None
+    calendar: CalendarRulesShape | None = None
+    """When it may run; what is left out of it stays, and null is for always."""
 
 
 class Selected(Command):

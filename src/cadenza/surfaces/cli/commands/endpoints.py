@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import read_duration_ms
 from cadenza.surfaces.cli.argument_parsing import document, earlier, whole_number
+from cadenza.surfaces.cli.calendar_options import NO_CALENDARS, CalendarOptions, calendar_change
 from cadenza.surfaces.cli.commands.endpoint_options import EndpointOptions, changes
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
@@ -78,6 +79,7 @@ class Endpoints(Commands):
         job: InJob = None,
         id: Id = None,
         options: EndpointOptions = NOTHING_GIVEN,
+        calendars: CalendarOptions = NO_CALENDARS,
         start_now: StartNow = False,
         file: File = None,
         connection: CliOptions = AS_CONFIGURED,
@@ -85,6 +87,7 @@ class Endpoints(Commands):
         """Create an endpoint in a job; its first run is one interval away, or at once with --start-now."""
         base = {} if file is None else document("--file", file)
         given = {**base, **changes(options, base, self.clock(connection))}
+        given |= calendar_change(calendars, self.clock(connection))
         if start_now:
             given["start_now"] = True
         if id is not None:
@@ -104,6 +107,7 @@ class Endpoints(Commands):
         *,
         job: InJob = None,
         options: EndpointOptions = NOTHING_GIVEN,
+        calendars: CalendarOptions = NO_CALENDARS,
         unlabel: Unlabel = (),
         file: File = None,
         connection: CliOptions = AS_CONFIGURED,
@@ -116,7 +120,7 @@ class Endpoints(Commands):
             given = {**base, **changes(options, {**before, **base}, self.clock(connection))}
             if unlabel:
                 given["labels"] = _without({**before, **given}["labels"], unlabel)
-            given |= await job_filter(client, job)
+            given |= calendar_change(calendars, self.clock(connection)) | await job_filter(client, job)
             return await client.ask("update_endpoint", {**given, "endpoint_id": before["id"]})
 
         return self.answer(connection, request, "update_endpoint")
@@ -229,6 +233,7 @@ class UnsavedEndpoints(Commands):
         otherwise: Otherwise = None,
         min: Least = None,
         max: Most = None,
+        calendars: CalendarOptions = NO_CALENDARS,
         start_now: StartNow = False,
         runs: Runs = 12,
         connection: CliOptions = AS_CONFIGURED,
@@ -244,6 +249,7 @@ class UnsavedEndpoints(Commands):
             max=max,
         )
         given = changes(options, {}, self.clock(connection)) | {"start_now": start_now, "runs": runs}
+        given |= calendar_change(calendars, self.clock(connection))
         if "baseline" not in given:
             raise InvalidRequest("A schedule needs --every, --cron or --day-part.", "baseline")
         return self.ask(connection, "preview_baseline", given)

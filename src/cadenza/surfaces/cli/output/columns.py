@@ -2,7 +2,16 @@
 
 from typing import Any
 
-from cadenza.surfaces.cli.output.formatting import Column, Item, baseline, moment, span, state, yes
+from cadenza.surfaces.cli.output.formatting import (
+    Column,
+    Item,
+    baseline,
+    calendar_words,
+    moment,
+    span,
+    state,
+    yes,
+)
 
 STEP_SPANS = {"intervalMs": "interval", "nextRunInMs": "in", "pauseMs": "pause"}
 
@@ -17,6 +26,10 @@ def rule_step(step: Item) -> str:
     if step.get("ttlMinutes") is not None:
         words.append(f"ttl={span(round(step['ttlMinutes'] * 60_000))}")
     return " ".join(words)
+
+
+def _baseline(endpoint: Any) -> str:
+    return "; ".join(filter(None, (baseline(endpoint["baseline"]), calendar_words(endpoint["calendar"]))))
 
 
 def route_match(match: Item) -> str:
@@ -53,7 +66,7 @@ ENDPOINTS = (
     Column("id", lambda endpoint: endpoint["id"]),
     Column("name", lambda endpoint: endpoint["name"]),
     Column("job", lambda endpoint: endpoint["job_id"]),
-    Column("baseline", lambda endpoint: baseline(endpoint["baseline"])),
+    Column("baseline", _baseline),
     Column("state", state, status=True),
     Column("next run", lambda endpoint: moment(endpoint["next_run_at"])),
     Column("source", lambda endpoint: endpoint["next_source"]),
@@ -165,7 +178,8 @@ def _next_fire(schedule: Any) -> str:
 
 def _recurs(schedule: Any) -> str:
     every = schedule["interval_seconds"]
-    return schedule["cron_expression"] or (every and f"every {span(every * 1_000)}") or ""
+    cadence = schedule["cron_expression"] or (every and f"every {span(every * 1_000)}")
+    return "; ".join(filter(None, (cadence, calendar_words(schedule["calendar"]))))
 
 
 SCHEDULES = (

@@ -10,6 +10,7 @@ from cadenza.surfaces.cli.output.layout import Card, Cell, Heading, Paragraph, T
 
 NOTHING = "-"
 UNTIL_RESUMED = "when resumed"
+CLOSED_WORDS = {"skip": "skipped while closed", "run-at-end": "run when open again"}
 STATUS_FACTS = frozenset({"state", "status", "outcome"})
 SECONDS = len("2030-01-31T12:00:00")
 Item = Mapping[str, Any]
@@ -117,6 +118,25 @@ def baseline(shape: Item) -> str:
             return f"{', '.join(parts)}, otherwise {baseline(shape['otherwise'])}"
         case _:
             return f"once {moment(shape['at'])}"
+
+
+def calendar_words(shape: Item | None) -> str | None:
+    """When something may run, in words; None for always."""
+    if not shape:
+        return None
+    parts = [
+        f"{words} {shape[name]}"
+        for name, words in (("only_during", "only during"), ("never_during", "never during"))
+        if shape[name]
+    ]
+    if parts:
+        parts = [" and ".join(parts), CLOSED_WORDS[shape["when_closed"]]]
+    parts += [
+        f"{words} {moment(shape[name])}"
+        for name, words in (("starts_at", "from"), ("ends_at", "until"))
+        if shape[name]
+    ]
+    return "; ".join(parts) or None
 
 
 def target(shape: Item) -> str:

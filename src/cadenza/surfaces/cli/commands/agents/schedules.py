@@ -5,6 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cadenza.surfaces.cli.argument_parsing import json_text, seconds
+from cadenza.surfaces.cli.calendar_options import NO_CALENDARS, CalendarOptions, calendar_change
 from cadenza.surfaces.cli.commands.agents.schedule_options import (
     At,
     CronLine,
@@ -79,6 +80,7 @@ class Schedules(Commands):
         may_schedule: MaySchedule = False,
         may_pace: MayPace = None,
         probe: ProbeOption = None,
+        calendars: CalendarOptions = NO_CALENDARS,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Send a prompt to an agent at a set time, once or repeatedly; the user gets its answer."""
@@ -92,6 +94,7 @@ class Schedules(Commands):
             may_pace=may_pace,
             probe=None if probe is None else json_text("--probe", probe),
             **timing(at, in_, cron, timezone, every=every, least=min_, most=max_),
+            **calendar_change(calendars, self.clock(connection)),
         )
         return self.ask(connection, "create_schedule", given)
 
@@ -113,9 +116,10 @@ class Schedules(Commands):
         max_: Most = None,
         may_schedule: Annotated[bool | None, Parameter(help="Whether it may make schedules.")] = None,
         may_pace: Annotated[bool | None, Parameter(help="Whether its agent may steer it.")] = None,
+        calendars: CalendarOptions = NO_CALENDARS,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Change a schedule: its name, prompt, agent or times. What is not given stays."""
+        """Change a schedule: its name, prompt, agent, times or calendars. What is not given stays."""
         given = present(
             schedule_id=schedule,
             name=name,
@@ -124,6 +128,7 @@ class Schedules(Commands):
             may_schedule=may_schedule,
             may_pace=may_pace,
             **timing(at, in_, cron, timezone, every=every, least=min_, most=max_),
+            **calendar_change(calendars, self.clock(connection)),
         )
         return self.ask(connection, "update_schedule", given)
 
