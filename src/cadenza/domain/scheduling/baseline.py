@@ -134,5 +134,7 @@ def cadence_at(baseline: Baseline, moment: datetime) -> Cadence | None:
 
 def interval_at(baseline: Baseline, moment: datetime) -> int | None:
     """The interval in force at a moment, in milliseconds; None where none is."""
+    if type(baseline) is Every:  # Most are, and this is asked for each run.
+        return baseline.interval_ms
     cadence = cadence_at(baseline, moment)
     return cadence.interval_ms if isinstance(cadence, Every) else None
