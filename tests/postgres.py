@@ -59,6 +59,7 @@ TABLES = (
     "agent_usage",
     "agent_turns",
     "daily_users",
+    "daily_programmes",
     "daily_verdicts",
     "daily_tallies",
     "daily_gaps",

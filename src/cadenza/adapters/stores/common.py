@@ -11,7 +11,6 @@ from cadenza.domain.access.places import ClaimShares
 from cadenza.domain.access.run_limit import MOST_LIMITS, LimitKind, LimitUse, RunLimit, StartedRuns
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
-from cadenza.domain.daily.programme import MOST_PROGRAMMES
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
 from cadenza.domain.json_values import Json
 from cadenza.domain.monitoring.alert import Alert
@@ -195,21 +194,6 @@ def calendar_in_use(calendar_id: str, use: CalendarUse) -> Conflict:
 def too_many_limits() -> LimitReached:
     """The tenant has as many limits as it may have."""
     return LimitReached(f"A tenant may have at most {MOST_LIMITS} limits: delete one.")
-
-
-def too_many_programmes() -> LimitReached:
-    """The tenant has as many programmes as it may have."""
-    return LimitReached(f"A tenant may have at most {MOST_PROGRAMMES} daily programmes: delete one.")
-
-
-def has_users(programme_id: str) -> Conflict:
-    """The programme still serves somebody."""
-    return Conflict(f"Users are enrolled in the programme {programme_id}: remove them first.")
-
-
-def has_days(programme_id: str) -> Conflict:
-    """The programme has results."""
-    return Conflict(f"The programme {programme_id} has results of past days: ask to delete them with it.")
 
 
 def summed_uses(

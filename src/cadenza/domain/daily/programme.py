@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from cadenza.domain.agents.users import one_line
 from cadenza.domain.daily.keys import DAILY, ProgrammeKey
 from cadenza.domain.daily.window import RETRY_DELAY, WINDOW, cutoff
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import Conflict, InvalidRequest, LimitReached
 from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.domain.validation import check_count, check_duration_ms, check_id, check_text, convert_to_utc
@@ -127,6 +127,11 @@ class Programme:
             programme = replace(programme, never_during=calendar)
         return programme
 
+    @property
+    def calendars(self) -> tuple[Calendar, ...]:
+        """The calendars that it names."""
+        return tuple(one for one in (self.only_during, self.never_during) if one is not None)
+
     def slots(self, most: int) -> int:
         """How many of so many slots it may use at once."""
         return max(1, most * self.share_percent // 100)
@@ -141,6 +146,20 @@ def _checked_weekdays(weekdays: Iterable[int]) -> tuple[int, ...]:
     if not days or not set(days) <= set(EVERY_WEEKDAY):
         raise InvalidRequest("weekdays must be at least one of 1 (Monday) to 7 (Sunday).", "weekdays")
     return days
+
+
+def refuse_too_many(others: int) -> None:
+    """LimitReached if a tenant that has so many others may have no further programme."""
+    if others >= MOST_PROGRAMMES:
+        raise LimitReached(f"A tenant may have at most {MOST_PROGRAMMES} daily programmes: delete one.")
+
+
+def refuse_to_delete(programme_id: str, *, has_users: bool, has_days: bool) -> None:
+    """Conflict if a programme with these may not be deleted."""
+    if has_users:
+        raise Conflict(f"Users are enrolled in the programme {programme_id}: remove them first.")
+    if has_days:
+        raise Conflict(f"The programme {programme_id} has results of past days: ask to delete them with it.")
 
 
 DAILY_PROGRAMME = Programme()

@@ -20,6 +20,7 @@ from cadenza.testing.contracts.catalog.definitions import CatalogContract
 from cadenza.testing.contracts.catalog.listing import ListingContract
 from cadenza.testing.contracts.clock import ClockContract, CronContract, StopwatchContract
 from cadenza.testing.contracts.daily.lanes import DailyLanesContract
+from cadenza.testing.contracts.daily.programmes import ProgrammeContract
 from cadenza.testing.contracts.daily.statistics import DailyStatisticsContract
 from cadenza.testing.contracts.daily.target_runner import DailyTargetRunnerContract
 from cadenza.testing.contracts.daily.users import DailyContract
@@ -104,6 +105,7 @@ class StoreContract(
     AlertRouteContract,
     DailyContract,
     VerdictContract,
+    ProgrammeContract,
     DailyStatisticsContract,
     UserAgentContract,
     ConversationContract,

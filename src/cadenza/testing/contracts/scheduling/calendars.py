@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
 from cadenza.domain.scheduling.baseline import DayPart, DayParts, Every
 from cadenza.domain.scheduling.calendars.calendar import Calendar
@@ -159,6 +160,19 @@ class CalendarContract(Contract):
         assert (await stored(bench, "one")).calendar_rules.job_only_during == night.calendar
         await bench.add("two", job_id="shop")
         assert (await stored(bench, "two")).calendar_rules.job_only_during == night.calendar
+
+    async def test_daily_programmes_follow_a_calendar_and_use_it(self, bench: Bench) -> None:
+        work, night, programmes = compiled(bench), compiled(bench, open_during=NIGHT), bench.store.programmes
+        await put(bench, work)
+        evening = Programme(id="evening", only_during=work.calendar, created_at=bench.clock.now())
+        await programmes.put_programme(evening)
+        await put(bench, night)
+        assert await programmes.programme(evening.key) == replace(evening, only_during=night.calendar)
+        assert await bench.store.calendars.uses("default", "work") == [CalendarUse("programme", "evening")]
+        with pytest.raises(Conflict, match="evening"):
+            await bench.store.calendars.delete_calendar("default", "work")
+        await programmes.delete_programme(evening.key)
+        await bench.store.calendars.delete_calendar("default", "work")
 
     async def test_an_endpoint_that_moves_to_another_job_takes_over_its_calendars(self, bench: Bench) -> None:
         work = compiled(bench)

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from itertools import islice
 
-from cadenza.adapters.stores.common import has_days, has_users, not_found, too_many_programmes
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.daily.keys import DAILY, DailyKey, ProgrammeKey
-from cadenza.domain.daily.programme import MOST_PROGRAMMES, Programme
+from cadenza.domain.daily.programme import Programme, refuse_to_delete, refuse_too_many
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
@@ -21,8 +21,7 @@ class MemoryProgrammes:
         with self._lock:
             stored = self._tables.programmes
             others = [key for key in stored if key.tenant_id == programme.tenant_id and key != programme.key]
-            if len(others) >= MOST_PROGRAMMES:
-                raise too_many_programmes()
+            refuse_too_many(len(others))
             if programme.key in stored:
                 programme = replace(programme, created_at=stored[programme.key].created_at)
             stored[programme.key] = programme
@@ -57,13 +56,11 @@ class MemoryProgrammes:
 
     def _empty(self, key: ProgrammeKey, *, with_days: bool) -> None:
         tables = self._tables
-        if any(user.programme == key for user in tables.daily_users):
-            raise has_users(key.id)
         verdicts = [user for user, days in tables.daily_verdicts.items() if days and user.programme == key]
         gaps = [user for user, days in tables.daily_gaps.items() if days and user.programme == key]
         users: set[DailyKey] = {*verdicts, *gaps}
-        if users and not with_days:
-            raise has_days(key.id)
+        has_users = any(user.programme == key for user in tables.daily_users)
+        refuse_to_delete(key.id, has_users=has_users, has_days=bool(users) and not with_days)
         for user in users:
             tables.daily_verdicts.pop(user, None)
             tables.daily_gaps.pop(user, None)

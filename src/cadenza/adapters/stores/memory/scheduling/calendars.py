@@ -97,6 +97,11 @@ class MemoryCalendars:
             for (owner, _), job in self._tables.jobs.items()
             if owner == tenant_id and calendar_id in {one.id for one in job.calendar_rules.calendars}
         ]
+        used += [
+            CalendarUse("programme", one.id)
+            for one in self._tables.programmes.values()
+            if one.tenant_id == tenant_id and calendar_id in {named.id for named in one.calendars}
+        ]
         return sorted(used)
 
     def _naming(self, definition: CalendarDefinition) -> list[Endpoint]:
@@ -107,5 +112,8 @@ class MemoryCalendars:
         for (owner, _), job in list(self._tables.jobs.items()):
             if owner == compiled.definition.tenant_id:
                 self._tables.jobs[owner, job.id] = job_with_calendar(job, compiled.calendar)
+        for key, programme in list(self._tables.programmes.items()):
+            if key.tenant_id == compiled.definition.tenant_id:
+                self._tables.programmes[key] = programme.with_calendar(compiled.calendar)
         for one in amended:
             self._tables.amend_endpoint(one)

@@ -6,19 +6,16 @@ from typing import Any
 
 import orjson
 
-from cadenza.adapters.stores.common import (
-    has_days,
-    has_users,
-    not_found,
-    too_many_programmes,
-)
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.adapters.stores.sql.scheduling.definition import read_programme_target, write_programme_target
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT
+from cadenza.adapters.stores.sql.scheduling.labels_and_uses import NAMING, drop_uses, put_programme_uses
 from cadenza.adapters.stores.sql.scheduling.packed_calendar import read_calendar, write_calendar
 from cadenza.domain.daily.keys import DAILY, ProgrammeKey
-from cadenza.domain.daily.programme import DAILY_PROGRAMME, MOST_PROGRAMMES, Programme
+from cadenza.domain.daily.programme import DAILY_PROGRAMME, Programme, refuse_to_delete, refuse_too_many
+from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 PROGRAMME = "tenant_id, id, definition, created_at"
@@ -29,6 +26,7 @@ PUT = f"""
 INSERT INTO daily_programmes ({PROGRAMME}) VALUES ($1, $2, $3, $4)
 ON CONFLICT (tenant_id, id) DO UPDATE SET definition = excluded.definition RETURNING {PROGRAMME}
 """
+CHANGE = "UPDATE daily_programmes SET definition = $3 WHERE tenant_id = $1 AND id = $2"
 LIST = f"SELECT {PROGRAMME} FROM daily_programmes WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3"
 LIST_ALL = f"""
 SELECT {PROGRAMME} FROM daily_programmes WHERE (tenant_id, id) > ($1, $2) ORDER BY tenant_id, id LIMIT $3
@@ -39,6 +37,8 @@ A_VERDICT = "SELECT user_id FROM daily_verdicts WHERE tenant_id = $1 AND program
 A_GAP = "SELECT user_id FROM daily_gaps WHERE tenant_id = $1 AND programme_id = $2 LIMIT 1"
 DELETE_VERDICTS = "DELETE FROM daily_verdicts WHERE tenant_id = $1 AND programme_id = $2"
 DELETE_GAPS = "DELETE FROM daily_gaps WHERE tenant_id = $1 AND programme_id = $2"
+KIND = "programme"
+"""What programmes are called among the uses of calendars."""
 PLAIN = (
     *("name", "window_minutes", "retry_delay_minutes", "job_timeout_ms", "share_percent", "weekdays"),
     "resets_conversation",
@@ -55,8 +55,8 @@ class SqlProgrammes:
     async def put_programme(self, programme: Programme) -> Programme:
         async def work(connection: Connection) -> Programme:
             await connection.fetch(LOCK_TENANT, programme.tenant_id)
-            if await connection.fetchval(COUNT, *programme.key) >= MOST_PROGRAMMES:
-                raise too_many_programmes()
+            refuse_too_many(await connection.fetchval(COUNT, *programme.key))
+            await put_programme_uses(connection, programme)
             row = await connection.fetchrow(PUT, *_write(programme))
             assert row is not None, "it was written"
             return read_programme(row, self._database.read_moment)
@@ -83,21 +83,28 @@ class SqlProgrammes:
             await connection.fetch(LOCK_TENANT, key.tenant_id)
             if not await connection.fetch(DELETE, *key):
                 raise not_found("programme", key.id)
+            await drop_uses(connection, key.tenant_id, KIND, [key.id])
             if key.id != DAILY:
-                await _check_unused(connection, key, with_days=with_days)
+                await _empty(connection, key, with_days=with_days)
 
         await self._database.write(work)
 
 
-async def _check_unused(connection: Connection, key: ProgrammeKey, *, with_days: bool) -> None:
+async def _empty(connection: Connection, key: ProgrammeKey, *, with_days: bool) -> None:
     """Conflict if it has users, or days that are not to be deleted; whoever enrols waits for this."""
-    if await connection.fetch(A_USER, *key):
-        raise has_users(key.id)
+    found = [bool(await connection.fetch(statement, *key)) for statement in (A_USER, A_VERDICT, A_GAP)]
+    refuse_to_delete(key.id, has_users=found[0], has_days=any(found[1:]) and not with_days)
     if with_days:
         await connection.execute(DELETE_VERDICTS, *key)
         await connection.execute(DELETE_GAPS, *key)
-    elif await connection.fetch(A_VERDICT, *key) or await connection.fetch(A_GAP, *key):
-        raise has_days(key.id)
+
+
+async def programmes_follow(connection: Connection, tenant_id: str, calendar: Calendar) -> None:
+    """Write the programmes that name a calendar, with its new version; the tenant is locked."""
+    for (id_,) in await connection.fetch(NAMING, tenant_id, calendar.id, KIND):
+        for _, _, definition, _ in await connection.fetch(GET, tenant_id, id_):
+            programme = Programme(tenant_id=tenant_id, id=id_, **_parts(definition)).with_calendar(calendar)
+            await connection.execute(CHANGE, *_write(programme)[:3])
 
 
 async def check_programmes(connection: Connection, keys: Iterable[ProgrammeKey]) -> None:

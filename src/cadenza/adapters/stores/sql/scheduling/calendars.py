@@ -11,6 +11,7 @@ from cadenza.adapters.stores.common import (
     not_found,
     too_many_calendars,
 )
+from cadenza.adapters.stores.sql.daily.programmes import programmes_follow
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.large_results import for_many
 from cadenza.adapters.stores.sql.rows import Read, Row
@@ -118,7 +119,7 @@ class SqlCalendars:
     async def _follow(
         self, connection: Connection, compiled: CompiledCalendar, follow: EndpointChange
     ) -> None:
-        """Write the jobs and endpoints that name a calendar, with its new version."""
+        """Write the jobs, programmes and endpoints that name a calendar, with its new version."""
         tenant_id, tables = compiled.definition.tenant_id, self._endpoint_tables
         named = [
             [row[0] for row in await connection.fetch(NAMING, tenant_id, compiled.definition.id, kind)]
@@ -128,6 +129,7 @@ class SqlCalendars:
         changed = [job_with_calendar(job, compiled.calendar) for job in jobs.values()]
         if changed:
             await connection.executemany(PUT_JOB, [write_job(job) for job in changed])
+        await programmes_follow(connection, tenant_id, compiled.calendar)
         endpoints = await tables.locked(connection, tenant_id, named[1])
         amended = await for_many(endpoints, lambda many: [(one, follow(one)) for one in many])
         await tables.amend(connection, amended)

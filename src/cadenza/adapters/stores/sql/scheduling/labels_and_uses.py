@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from cadenza.adapters.stores.sql.database import Connection
 from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
 from cadenza.adapters.stores.sql.scheduling.definition import LABEL, write_labels
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.scheduling.calendars.following import calendar_ids
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 
@@ -58,6 +59,14 @@ async def put_job_uses(connection: Connection, jobs: Sequence[Job]) -> None:
         return
     await drop_uses(connection, jobs[0].tenant_id, "job", [job.id for job in jobs])
     await _write(connection, ADD, (row for job in jobs for row in _of_job(job)))
+
+
+async def put_programme_uses(connection: Connection, programme: Programme) -> None:
+    """Write what a daily programme names, in place of what it named before."""
+    await drop_uses(connection, programme.tenant_id, "programme", [programme.id])
+    named = (programme.tenant_id, "programme", programme.id)
+    rows = [(named[0], one.id, *named[1:]) for one in programme.calendars]
+    await _write(connection, ADD, rows)
 
 
 async def drop_uses(connection: Connection, tenant_id: str, kind: str, ids: Sequence[str]) -> None:
