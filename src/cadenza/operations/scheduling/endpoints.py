@@ -13,6 +13,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.planning.planner_limits import BOUNDS, why_not_changed
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.domain.scheduling.calendars.named_rules import with_own_rules
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
@@ -137,7 +138,9 @@ def recreated(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
     refuse_id_of_schedule(old)
     if not old.archived or old.lease is not None:
         raise Conflict(f"There is an endpoint {old.id} already.")
-    return ChangedEndpoint(evolve(wanted, job_active=old.job_active, last_run_at=old.last_run_at))
+    rules = with_own_rules(old.calendar_rules, wanted.calendar_rules)
+    kept = {"job_active": old.job_active, "last_run_at": old.last_run_at, "calendar_rules": rules}
+    return ChangedEndpoint(evolve(wanted, **kept))
 
 
 async def find_page(

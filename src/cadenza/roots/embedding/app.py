@@ -242,9 +242,10 @@ class Cadenza:
     ) -> Callable[[Function], Function]:
         def decorate(function: Function) -> Function:
             endpoint = endpoint_for(function, baseline, Options(**options))  # type: ignore[typeddict-item]
+            rules = named_rules_of(options)
             self._declarations.check(endpoint, remedy="give this function another name with name=")
             self._callables.register(endpoint.id, function)
-            self._declarations.add(Declared(endpoint, start_now, named_rules_of(options)))
+            self._declarations.add(Declared(endpoint, start_now, rules))
             return function
 
         return decorate
