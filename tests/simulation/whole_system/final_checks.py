@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tests.simulation.whole_system.actions import TENANT
+from tests.simulation.whole_system.calendar_checks import closure_violations
 from tests.simulation.whole_system.daily_checks import daily_violations
 from tests.simulation.whole_system.databases import complete
 from tests.simulation.whole_system.debt_checks import (
@@ -53,6 +54,9 @@ def _of_endpoints(simulation: "Simulation") -> Iterator[str]:
             yield from firing_violations(endpoint, runs, deliveries)
         seen = SeenRuns(dispatched, simulation.leases.closed, simulation.leases.set_back_before)
         yield from run_violations(endpoint, runs, seen=seen, now=now)
+        was_set_back = simulation.world.times_set_back > 0
+        closures = closure_violations(endpoint, runs, was_set_back=was_set_back)
+        yield from (f"{endpoint.id}: {words}" for words in closures)
         requested = request_run_violations(
             endpoint, runs, simulation.leases.requests, set_back_before=simulation.leases.set_back_before
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.simulation.whole_system.actions import JOB, TENANT
 from tests.simulation.whole_system.application_parts import DAILY_WINDOW
+from tests.simulation.whole_system.calendar_checks import with_calendars
 from tests.simulation.whole_system.databases import complete
 from tests.simulation.whole_system.fault_plan import LEASE_S, Fault
 from tests.simulation.whole_system.process_clocks import START
@@ -96,12 +97,12 @@ def first_endpoints(scenario: Scenario) -> list[str]:
 def add_first_rows(simulation: "Simulation") -> dict[str, str]:
     """What is there when the processes start; the tokens of users with sockets."""
     scenario, store = simulation.scenario, simulation.store
-    random = simulation.world.chance("first rows")
+    random, calendars = simulation.world.chance("first rows"), simulation.world.chance("calendars")
     limits = Limits(runs_per_month=scenario.runs_per_month)
     complete(store.tenants.put_tenant(Tenant(id=TENANT, name=TENANT, limits=limits)))
     complete(store.catalog.add_job(Job(id=JOB, name=JOB, tenant_id=TENANT)))
     for endpoint_id in first_endpoints(scenario):
-        complete(store.endpoints.add(_endpoint(endpoint_id, random)))
+        complete(store.endpoints.add(with_calendars(_endpoint(endpoint_id, random), calendars)))
     if scenario.has_planner:
         step = ProposeIntervalStep(interval_ms=4_000, ttl_minutes=1)
         rule = Rule(id="failing", tenant_id=TENANT, job_id=JOB, name="failing", when=WHEN, then=step)

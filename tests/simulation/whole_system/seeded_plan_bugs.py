@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from pytest import MonkeyPatch  # noqa: PT013 - the only name of it
@@ -11,8 +12,12 @@ from tests.simulation.whole_system.seeded_bug import SeededBug
 from cadenza.domain.daily import rules
 from cadenza.domain.daily.user import Finalization
 from cadenza.domain.scheduling import governor, settle
+from cadenza.domain.scheduling.calendars import planning, starting
 from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim, Outcome
 from cadenza.engine.daily import executor, finalizer, queue, tick
+from cadenza.engine.worker import execute
 
 
 def _throttle_ignored(patch: MonkeyPatch) -> None:
@@ -69,6 +74,21 @@ def _hints_ignored_after_a_run(patch: MonkeyPatch) -> None:
     )
 
 
+def _late_slots_start_while_closed(patch: MonkeyPatch) -> None:
+    def kept_back(claim: Claim, now: datetime) -> Outcome | None:
+        return starting.kept_back(claim, now) if claim.source is Source.CLOSED else None
+
+    patch.setattr(execute, "kept_back", kept_back)
+
+
+def _every_closed_slot_is_skipped(patch: MonkeyPatch) -> None:
+    patch.setattr(planning, "_skipped_since_closed", lambda *_: False)
+
+
+def _anything(_: Scenario) -> bool:
+    return True
+
+
 def _daily(one: Scenario) -> bool:
     return one.has_daily
 
@@ -87,4 +107,6 @@ PLAN_BUGS = (
         _hints_ignored_after_a_run,
         lambda one: one.has_api or one.has_planner,
     ),
+    SeededBug("late slots start while calendars are closed", _late_slots_start_while_closed, _anything),
+    SeededBug("every slot of a closed time is skipped", _every_closed_slot_is_skipped, _anything),
 )

@@ -5,6 +5,7 @@ from collections import Counter
 from random import Random
 from typing import NamedTuple
 
+from tests.simulation.whole_system.calendar_checks import start_violation
 from tests.simulation.whole_system.lease_checks import LeaseChecks
 from tests.simulation.whole_system.simulated_world import SimulatedWorld
 
@@ -49,6 +50,8 @@ class SimulatedTargets:
         for other in self._in_flight.get(key, ()):
             if self.freezes[other.process] == other.freezes:
                 world.violation(f"{process.name} runs {key.id} while {other.process.name} runs it")
+        if closed := start_violation(claim, world.clocks[process].now()):
+            world.violation(f"{process.name} runs {key.id} {closed}")
         arrival = Arrival(process, claim.run_id, self.freezes[process])
         self._in_flight.setdefault(key, []).append(arrival)
         return arrival
