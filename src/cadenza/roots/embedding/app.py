@@ -1,7 +1,7 @@
 """Cadenza inside a program: functions that run on a cadence and steer themselves."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime, time, timedelta
 from functools import partial
@@ -18,11 +18,12 @@ from cadenza.adapters.telemetry.log import ProgramLog
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import enrollment
 from cadenza.domain.errors import Conflict
-from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.baseline import Baseline, Cadence, Cron, Every, Once
+from cadenza.domain.scheduling.calendars.named_day_parts import NamedDayParts
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.target import HEARTBEAT, HTTP, PROMPT
-from cadenza.domain.validation import Duration, check_text
+from cadenza.domain.validation import Duration, check_id, check_text, parse_duration_ms
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
@@ -125,6 +126,29 @@ class Cadenza:
         """Run by a cron line in a time zone."""
         self._cron.check(check_text("line", line), timezone)
         return self._declare(Cron(line, timezone), dict(options))
+
+    def day_parts(
+        self,
+        parts: Mapping[str, Duration | Cron],
+        *,
+        otherwise: Duration | Cron,
+        **options: Unpack[Options],
+    ) -> Callable[[Function], Function]:
+        """Run by another interval or cron line while a calendar is open, by the ids of calendars.
+
+        The first that is open counts, and otherwise what is given for all other times.
+        """
+        named = NamedDayParts(
+            tuple((check_id("parts", id_), self._cadence("parts", one)) for id_, one in parts.items()),
+            self._cadence("otherwise", otherwise),
+        )
+        return self._declare(named.otherwise, dict(options), day_parts=named)
+
+    def _cadence(self, field: str, given: Duration | Cron) -> Cadence:
+        if not isinstance(given, Cron):
+            return Every(parse_duration_ms(field, given))
+        self._cron.check(given.expression, given.timezone)
+        return given
 
     def once(self, at: datetime, **options: Unpack[Options]) -> Callable[[Function], Function]:
         """Run at one moment."""
@@ -238,14 +262,19 @@ class Cadenza:
         await live.stack.aclose()
 
     def _declare(
-        self, baseline: Baseline, options: dict[str, Any], *, start_now: bool = False
+        self,
+        baseline: Baseline,
+        options: dict[str, Any],
+        *,
+        start_now: bool = False,
+        day_parts: NamedDayParts | None = None,
     ) -> Callable[[Function], Function]:
         def decorate(function: Function) -> Function:
             endpoint = endpoint_for(function, baseline, Options(**options))  # type: ignore[typeddict-item]
             rules = named_rules_of(options)
             self._declarations.check(endpoint, remedy="give this function another name with name=")
             self._callables.register(endpoint.id, function)
-            self._declarations.add(Declared(endpoint, start_now, rules))
+            self._declarations.add(Declared(endpoint, start_now, rules, day_parts))
             return function
 
         return decorate

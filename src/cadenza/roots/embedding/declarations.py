@@ -12,6 +12,7 @@ from cadenza.domain.agents.schedule_protection import refuse_new_schedule
 from cadenza.domain.errors import CadenzaError, Conflict, InvalidRequest
 from cadenza.domain.scheduling.baseline import Cron, DayParts, cadences_of
 from cadenza.domain.scheduling.calendars.day_part_planning import check_day_parts
+from cadenza.domain.scheduling.calendars.named_day_parts import NamedDayParts
 from cadenza.domain.scheduling.calendars.named_rules import NO_NAMED_RULES, NamedRules, with_own_rules
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.policy import check_timeout
@@ -19,7 +20,7 @@ from cadenza.domain.scheduling.steer import plan_first_run, redefine
 from cadenza.domain.scheduling.target import HTTP, requirement
 from cadenza.domain.validation import check_id, quoted
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
-from cadenza.engine.calendar_rules import endpoint_with_rules
+from cadenza.engine.calendar_rules import calendars_by_id, endpoint_with_rules
 from cadenza.engine.next_run_log import ORIGIN
 from cadenza.operations.access.definitions import definition_of
 from cadenza.operations.access.recording import record_change
@@ -41,11 +42,18 @@ class Declared(NamedTuple):
     start_now: bool
     rules: NamedRules = NO_NAMED_RULES
     """The calendars that it keeps to, which are looked up when it is stored."""
+    day_parts: NamedDayParts | None = None
+    """What takes the place of its baseline then."""
 
     async def resolved(self, store: Store) -> Endpoint:
         """The endpoint with its calendars; InvalidRequest names one that does not exist."""
         with commands_in_refusals():
-            return await endpoint_with_rules(store, self.endpoint, self.rules)
+            endpoint = await endpoint_with_rules(store, self.endpoint, self.rules)
+            if self.day_parts is None:
+                return endpoint
+            ids = self.day_parts.calendar_ids
+            calendars = await calendars_by_id(store, endpoint.tenant_id, ids)
+            return evolve(endpoint, baseline=self.day_parts.with_calendars(calendars))
 
 
 class _Running(NamedTuple):
@@ -86,8 +94,13 @@ class Declarations:
         for cadence in cadences_of(endpoint.baseline):
             if isinstance(cadence, Cron):
                 self._cron.check(cadence.expression, cadence.timezone)
+        self._check_day_parts(endpoint)
+
+    def _check_day_parts(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint; InvalidRequest if a day part of it would never run."""
         if isinstance(endpoint.baseline, DayParts):
             check_day_parts(endpoint.baseline, self._clock.now(), self._cron)
+        return endpoint
 
     def _check_timeout(self, endpoint: Endpoint) -> None:
         try:
@@ -121,7 +134,7 @@ class Declarations:
         """
         stored = list(self._declared.values())
         for declared in stored:
-            await declared.resolved(store)
+            self._check_day_parts(await declared.resolved(store))
         for declared in stored:
             await self._keep(store, declared)
         self._running = _Running(store, asyncio.get_running_loop(), asyncio.Queue())
@@ -160,7 +173,7 @@ class Declarations:
         by: dict[str, Any] = {"now": now, "cron": self._cron, "jitter_ms": self._jitter_ms}
 
         async def work() -> tuple[None, Sequence[AuditRecord]]:
-            trail, endpoint = AuditTrail(), await declared.resolved(store)
+            trail, endpoint = AuditTrail(), self._check_day_parts(await declared.resolved(store))
             try:
                 await store.endpoints.add(plan_first_run(endpoint, **by, start_now=start_now))
                 trail.note_endpoint(None, endpoint)
