@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
+from zoneinfo import available_timezones
 
 import asyncpg
 from benchmarks.servers import Meter, a_server, new_database
@@ -32,8 +33,9 @@ from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.daily.user import DONE, DailyRunResult, DailyUser
 from cadenza.domain.daily.window import WINDOW
+from cadenza.domain.daily.zones import UTC_NAME, zone_of
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
-from cadenza.ports.daily import DailyStore, DailyTargetRunner
+from cadenza.ports.daily import DailyStore, DailyTargetRunner, ProgrammeStore
 from cadenza.ports.telemetry import FINALIZE, TICK, Measurements, Metadata, Telemetry
 
 BUDGET_MS = 300
@@ -51,9 +53,11 @@ class BenchmarkDatabase(NamedTuple):
     """A database, a way to fill it, and its server, if it has one."""
 
     store: DailyStore
+    programmes: ProgrammeStore
     fill: Fill
     tidy: Callable[[], Awaitable[None]]
     cluster: Cluster | None = None
+    zones: Sequence[str] = (UTC_NAME,)
 
 
 class NeverEndingTarget:
@@ -96,18 +100,23 @@ class TickRecorder:
                 self.done.set()
 
 
-def users(first: int, count: int, cutoffs: tuple[datetime, datetime]) -> Iterator[tuple[Any, ...]]:
-    """So many users, whose next cutoffs lie between two moments."""
+def users(
+    first: int, count: int, cutoffs: tuple[datetime, datetime], zones: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    """So many users in zones, whose next cutoffs lie between two moments."""
     begin, end = cutoffs
     for number in range(first, first + count):
         cutoff = begin + (end - begin) * ((number * 7_919 % count) / count)
         cutoff = cutoff.replace(second=0, microsecond=0)
+        timezone = zones[number % len(zones)]
+        local = cutoff.astimezone(zone_of(timezone))
         yield write_user(
             DailyUser(
                 tenant_id=TENANT,
                 user_id=f"user-{number:07}",
-                next_date=cutoff.date(),
-                due=cutoff.time(),
+                next_date=local.date(),
+                due=local.time(),
+                timezone=timezone,
                 next_cutoff=cutoff,
                 opens_at=cutoff - WINDOW,
                 added_at=begin,
@@ -117,7 +126,7 @@ def users(first: int, count: int, cutoffs: tuple[datetime, datetime]) -> Iterato
 
 async def add(database: BenchmarkDatabase, first: int, count: int, cutoffs: tuple[datetime, datetime]) -> int:
     """Add users; how many there are then."""
-    more = users(first, count, cutoffs)
+    more = users(first, count, cutoffs, database.zones)
     while rows := list(islice(more, FILLED_AT_ONCE)):
         await database.fill(rows)
     await database.tidy()
@@ -125,11 +134,12 @@ async def add(database: BenchmarkDatabase, first: int, count: int, cutoffs: tupl
 
 
 def runner(
-    store: DailyStore, target_runner: DailyTargetRunner, telemetry: Telemetry, **settings: int
+    database: BenchmarkDatabase, target_runner: DailyTargetRunner, telemetry: Telemetry, **settings: int
 ) -> DailyRunner:
     """A daily runner by the clock on the wall."""
     return DailyRunner(
-        store=store,
+        store=database.store,
+        programmes=database.programmes,
         target_runner=target_runner,
         clock=SystemClock(),
         stopwatch=SystemStopwatch(),
@@ -152,7 +162,7 @@ async def timed(step: Awaitable[None], cluster: Cluster | None) -> tuple[float, 
 
 async def ticking(database: BenchmarkDatabase, laps: int) -> dict[str, float]:
     """What ticks take while all who are in the window wait or run."""
-    daily = runner(database.store, NeverEndingTarget(), NoTelemetry())
+    daily = runner(database, NeverEndingTarget(), NoTelemetry())
     system_clock: list[float] = []
     cpu: list[float] = []
     scanned = 0
@@ -181,7 +191,7 @@ async def writing(
 ) -> dict[str, float]:
     """Verdicts by the thousands, while ticks come every second."""
     recorder = TickRecorder(wanted)
-    daily = runner(database.store, target_runner, recorder, max_concurrency=100)
+    daily = runner(database, target_runner, recorder, max_concurrency=100)
     began = perf_counter()
     parts = [asyncio.create_task(part()) for part in (daily.run_ticks, daily.execute, daily.finalize)]
     await recorder.done.wait()
@@ -243,7 +253,7 @@ async def on_postgres() -> AsyncIterator[BenchmarkDatabase]:
         async def tidy() -> None:
             await connection.execute("VACUUM ANALYZE daily_users")
 
-        yield BenchmarkDatabase(store.daily, fill, tidy, cluster)
+        yield BenchmarkDatabase(store.daily, store.programmes, fill, tidy, cluster)
         await connection.close()
         await store.close()
 
@@ -267,14 +277,17 @@ async def on_sqlite() -> AsyncIterator[BenchmarkDatabase]:
         async def tidy() -> None:
             return
 
-        yield BenchmarkDatabase(store.daily, fill, tidy)
+        yield BenchmarkDatabase(store.daily, store.programmes, fill, tidy)
         await store.close()
 
 
-async def measured(kind: str, sizes: Sequence[int], window: int, laps: int) -> dict[str, Any]:
+async def measured(kind: str, sizes: Sequence[int], options: argparse.Namespace) -> dict[str, Any]:
     """The figures of one database."""
+    zones = (
+        sorted(available_timezones() - {"localtime"})[: options.zones] if options.zones > 1 else [UTC_NAME]
+    )
     async with {"sqlite": on_sqlite, "postgres": on_postgres}[kind]() as database:
-        return await measure(database, sizes, window, laps)
+        return await measure(database._replace(zones=zones), sizes, options.window, options.laps)
 
 
 def main() -> None:
@@ -283,12 +296,13 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--users", type=int, default=1_000_000)
     parser.add_argument("--window", type=int, default=20_000)
+    parser.add_argument("--zones", type=int, default=300, help="in how many zones users are; 1 is UTC")
     parser.add_argument("--laps", type=int, default=30)
     parser.add_argument("--database", choices=("sqlite", "postgres"), action="append")
     options = parser.parse_args()
     sizes = [size for size in (10_000, 100_000, 1_000_000) if size < options.users] + [options.users]
     results = {
-        database: asyncio.run(measured(database, sizes, options.window, options.laps))
+        database: asyncio.run(measured(database, sizes, options))
         for database in options.database or ("sqlite", "postgres")
     }
     if options.json:
