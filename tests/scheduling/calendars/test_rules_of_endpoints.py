@@ -9,7 +9,8 @@ from tests.scheduling.calendars.stored_calendars import put_calendar
 
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
+from cadenza.domain.scheduling.endpoint import EndpointKey, Job
 
 NOTHING = dict.fromkeys(("only_during", "never_during", "starts_at", "ends_at")) | {"when_closed": "skip"}
 WORK = NOTHING | {"only_during": "work"}
@@ -91,16 +92,41 @@ async def test_an_endpoint_follows_a_calendar_that_is_written_anew(
     assert await plan(calendars) == ("2025-01-01T10:00:00Z", "calendar")
 
 
+async def test_the_calendars_of_a_job_count_from_the_first_plan_on(calendars: ApplicationFixture) -> None:
+    work = (await calendars.store.calendars.calendar("default", "work")).calendar
+    kept = Job(id="kept", name="kept", calendar_rules=CalendarRules(only_during=work))
+    await calendars.store.catalog.add_job(kept)
+    late: dict[str, Any] = {"baseline": THREE, "calendar": {"when_closed": "run-at-end"}}
+    created = await calendars.endpoint(job_id="kept", **late)
+    assert (created["next_run_at"], created["next_source"]) == ("2025-01-01T08:00:00Z", "calendar")
+    with pytest.raises(InvalidRequest, match="leave no open time ahead"):
+        await calendars.endpoint("shut", job_id="kept", calendar={"never_during": "work"})
+    await calendars.endpoint("moved", **late)
+    moved = await calendars.ask("update_endpoint", endpoint_id="moved", job_id="kept")
+    assert (moved["next_run_at"], moved["next_source"]) == ("2025-01-01T08:00:00Z", "calendar")
+    await calendars.ask("delete_endpoint", endpoint_id="traffic")
+    again = await calendars.endpoint(job_id="kept", **late)
+    assert again["next_run_at"] == "2025-01-01T08:00:00Z"
+    file = {"id": "from-file", "target": A_TARGET, "baseline": "cron 0 3 * * *", "calendar": late["calendar"]}
+    await calendars.ask("apply_config", version=1, jobs=[{"id": "kept", "endpoints": [file]}])
+    shown = await calendars.ask("get_endpoint", endpoint_id="from-file")
+    assert (shown["next_run_at"], shown["next_source"]) == ("2025-01-01T08:00:00Z", "calendar")
+
+
 async def test_new_rules_leave_those_of_its_job(calendars: ApplicationFixture) -> None:
-    work = await calendars.store.calendars.calendar("default", "work")
-    night = await calendars.store.calendars.calendar("default", "night")
-    await calendars.endpoint(calendar={"only_during": "work"})
-    key = EndpointKey("default", "traffic")
-    stored = await calendars.store.endpoints.get(key)
-    assert stored.calendar_rules.only_during == work.calendar
-    await calendars.ask("update_endpoint", endpoint_id="traffic", calendar={"only_during": "night"})
-    rules = (await calendars.store.endpoints.get(key)).calendar_rules
-    assert (rules.only_during, rules.job_only_during) == (night.calendar, None)
+    work, night = [
+        (await calendars.store.calendars.calendar("default", id_)).calendar for id_ in ("work", "night")
+    ]
+    kept = Job(id="kept", name="kept", calendar_rules=CalendarRules(never_during=night))
+    await calendars.store.catalog.add_job(kept)
+    await calendars.endpoint(job_id="kept")
+    shown = await calendars.ask("update_endpoint", endpoint_id="traffic", calendar={"only_during": "work"})
+    assert shown["calendar"] == WORK
+    rules = (await calendars.store.endpoints.get(EndpointKey("default", "traffic"))).calendar_rules
+    assert (rules.only_during, rules.job_never_during) == (work, night)
+    await calendars.ask("update_endpoint", endpoint_id="traffic", calendar=None)
+    rules = (await calendars.store.endpoints.get(EndpointKey("default", "traffic"))).calendar_rules
+    assert (rules.only_during, rules.job_never_during) == (None, night)
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [

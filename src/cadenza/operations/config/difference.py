@@ -10,7 +10,7 @@ from cadenza.domain.errors import Conflict, LimitReached
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.planner_limits import why_not_changed
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.calendars.named_rules import with_own_rules
+from cadenza.domain.scheduling.calendars.following import with_calendars_of
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.hint import HintKind
@@ -104,7 +104,7 @@ def decide(current: BulkState, intent: Intent) -> Decision:
     embedded = _embedded_jobs(current)
     jobs = [_job(one, current.jobs.get(id_) or embedded.get(id_), intent) for id_, one in intent.jobs.items()]
     _check_switches(filter(None, jobs), current, intent)
-    amended = [_endpoint(one, current.endpoints.get(id_), intent) for id_, one in intent.endpoints.items()]
+    amended = [_endpoint(one, current, intent) for one in intent.endpoints.values()]
     gone = _removed_jobs(current, intent)
     pruned = [archive(endpoint, now=intent.now) for endpoint in _removed_endpoints(current, intent)]
     rules = [_rule(one, current.rules.get(id_), intent) for id_, one in intent.rules.items()]
@@ -178,18 +178,18 @@ def _check_switches(jobs: Iterable[Difference], current: BulkState, intent: Inte
 
 
 def _endpoint(
-    wanted: WantedEndpoint, before: Endpoint | None, intent: Intent
+    wanted: WantedEndpoint, current: BulkState, intent: Intent
 ) -> tuple[Difference, ChangedEndpoint] | None:
     (endpoint, enabled, path), by = wanted, intent.planning()
-    if before is None:
+    endpoint = with_calendars_of(endpoint, current.jobs.get(endpoint.job_id))
+    if (before := current.endpoints.get(endpoint.id)) is None:
         new = part(path, lambda: plan_first_run(endpoint, **by))
         return Difference(Action.CREATE, "endpoint", new.id, None, new), ChangedEndpoint(new)
     part(path, lambda: refuse_id_of_schedule(before))
     if before.archived:
         back = _recreated(before, part(path, lambda: plan_first_run(endpoint, **by)))
         return Difference(Action.REVIVE, "endpoint", back.id, before, back), ChangedEndpoint(back)
-    rules = with_own_rules(before.calendar_rules, endpoint.calendar_rules)
-    amended = part(path, lambda: redefine(before, evolve(endpoint, calendar_rules=rules), **by))
+    amended = part(path, lambda: redefine(before, endpoint, **by))
     after = amended.endpoint if enabled is None else evolve(amended.endpoint, enabled=enabled)
     if after == before:
         return None

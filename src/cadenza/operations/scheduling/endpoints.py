@@ -13,7 +13,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.planning.planner_limits import BOUNDS, why_not_changed
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.calendars.calendar import Calendar
-from cadenza.domain.scheduling.calendars.named_rules import with_own_rules
+from cadenza.domain.scheduling.calendars.following import with_calendars_of
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
@@ -85,7 +85,8 @@ async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> E
     new = new_endpoint(
         context, command, parts | {"calendar_rules": await resolve_shape(context, command.calendar)}
     )
-    wanted = within_limits(context, new, limits)
+    job = await context.store.catalog.job(context.tenant_id, command.job_id)
+    wanted = within_limits(context, with_calendars_of(new, job), limits)
     await check_parent(context, wanted)
     planned = plan_first_run(wanted, **context.dependencies.planning_context(), start_now=command.start_now)
     try:
@@ -138,9 +139,7 @@ def recreated(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
     refuse_id_of_schedule(old)
     if not old.archived or old.lease is not None:
         raise Conflict(f"There is an endpoint {old.id} already.")
-    rules = with_own_rules(old.calendar_rules, wanted.calendar_rules)
-    kept = {"job_active": old.job_active, "last_run_at": old.last_run_at, "calendar_rules": rules}
-    return ChangedEndpoint(evolve(wanted, **kept))
+    return ChangedEndpoint(evolve(wanted, job_active=old.job_active, last_run_at=old.last_run_at))
 
 
 async def find_page(
@@ -191,6 +190,8 @@ async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> E
         refused = why_not_changed(endpoint, asked, origin, into_active=job is None or job.active)
         allowed = {name: value for name, value in asked.items() if name not in refused}
         wanted = within_limits(context, replace(endpoint, **allowed), limits, before=endpoint.policy)
+        if job is not None and wanted.job_id == job.id:
+            wanted = with_calendars_of(wanted, job)
         redefined = redefine(endpoint, wanted, **planning)
         active = job.active if job is not None and wanted.job_id == job.id else endpoint.job_active
         switched = evolve(redefined.endpoint, enabled=wanted.enabled, job_active=active)
