@@ -5,10 +5,10 @@ from itertools import accumulate, product
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.scheduling.scheduling_fixtures import NOW, a_calendar, an_endpoint, at
+from tests.scheduling.scheduling_fixtures import HOUR, MINUTE, NOW, SECOND, a_calendar, an_endpoint, at
 
-from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.domain.scheduling.baseline import Baseline, Cron, DayPart, DayParts, Every, Once
+from cadenza.domain.scheduling.calendars.calendar import Calendar, calendar_of
 from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules, WhenClosed
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, evolve
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
@@ -70,8 +70,25 @@ def repeating() -> st.SearchStrategy[Every | Cron]:
     return everies() | crons()
 
 
+def day_parts() -> st.SearchStrategy[DayParts]:
+    """Two parts around now, and an interval or a line otherwise."""
+    opens = ((-HOUR, -MINUTE), (-SECOND, 5 * MINUTE), (MINUTE, HOUR), (-2 * HOUR, 2 * HOUR))
+    several = [
+        calendar_of(f"part{place}", "UTC", [(at(begin), at(end))]) for place, (begin, end) in enumerate(opens)
+    ]
+    pairs = st.sampled_from([(one, other) for one in several for other in several if one is not other])
+    return st.builds(_parted, pairs, repeating(), repeating(), repeating())
+
+
+def _parted(
+    calendars: tuple[Calendar, Calendar], first: Every | Cron, second: Every | Cron, otherwise: Every | Cron
+) -> DayParts:
+    parts = zip(calendars, (first, second), strict=True)
+    return DayParts(tuple(DayPart(calendar, cadence) for calendar, cadence in parts), otherwise)
+
+
 def baselines() -> st.SearchStrategy[Baseline]:
-    return everies() | crons() | onces()
+    return everies() | crons() | onces() | day_parts()
 
 
 def guards() -> st.SearchStrategy[Guard]:
