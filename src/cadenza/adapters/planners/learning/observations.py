@@ -19,7 +19,7 @@ from cadenza.domain.scheduling.target import HttpTarget
 HOUR_S = 3_600.0
 LATE_S = 60.0
 """A run that is later than this, and later than a period, was kept from running."""
-GATES = frozenset({Source.PAUSED, Source.RESUME, Source.QUOTA})
+GATES = frozenset({Source.PAUSED, Source.RESUME, Source.QUOTA, Source.CALENDAR})
 
 
 def period_of(endpoint: Endpoint, now: datetime) -> Period | None:
@@ -73,7 +73,7 @@ def observation_of(endpoint: Endpoint, run: Run, *, changed: bool, period: Perio
 
 
 def _was_delayed(run: Run, period: Period) -> bool:
-    """Whether a pause or a quota decided when it ran, or it was due long before."""
+    """Whether a pause, a quota or a calendar decided when it ran, or it was due long before."""
     late_s = epoch_seconds(run.started_at) - epoch_seconds(run.due_at)
     return run.source in GATES or late_s > max(period.seconds, LATE_S)
 
