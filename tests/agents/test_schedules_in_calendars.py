@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.agents.agent_fixtures import ADA, HELPER, TENANT, AgentFixture
 from tests.agents.schedule_fixtures import ANNA, WEEKLY, ScheduleFixture, fixture
 from tests.scheduling.calendars.calendar_fixtures import hours
 from tests.scheduling.calendars.stored_calendars import put_calendar
 
+from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.agents.schedule import Schedule
 from cadenza.domain.agents.schedule_change import ScheduleUpdate
 from cadenza.domain.errors import InvalidRequest
@@ -124,3 +126,24 @@ async def test_one_that_is_paused_may_change_its_calendar(calendars: ScheduleFix
     await calendars.schedules.pause(ANNA, before.id, None, None, origin="test")
     changed = await update(calendars, before.id, calendar={"only_during": "work"})
     assert (changed.calendar, changed.paused) == (AT_WORK, True)
+
+
+async def test_an_agent_names_calendars_and_is_told_what_it_can_do() -> None:
+    """Its clock stands on a Monday morning."""
+    agents = await AgentFixture().open()
+    await put_calendar(agents.store, "work", now=agents.clock.now(), tenant_id=TENANT)
+    caller = Caller(TENANT, frozenset({Scope.WRITE}), "agent:helper", OnBehalfOf(ADA, HELPER, "turn-1"))
+    asked: dict[str, Any] = {
+        "name": "Stock",
+        "prompt": "look",
+        **AT_NIGHT,
+        "calendar": {"only_during": "work"},
+    }
+    with pytest.raises(InvalidRequest, match="with when_closed run-at-end"):
+        await agents.tools.call(caller, "create_schedule", asked)
+    asked["calendar"]["when_closed"] = "run-at-end"
+    made: Any = await agents.tools.call(caller, "create_schedule", asked)
+    assert made["next_run_at"] == "2026-11-17T08:00:00Z"
+    change = {"schedule_id": made["id"], "calendar": None}
+    changed: Any = await agents.tools.call(caller, "update_schedule", change)
+    assert (changed["calendar"], changed["next_run_at"]) == (None, "2026-11-17T03:00:00Z")
