@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from cadenza.domain.agents.users import UserKey
@@ -148,9 +148,8 @@ def finalize_success(
         return None
     in_time = not is_over(user.next_cutoff, returned_at)
     status = DayStatus.SUCCESS if in_time else DayStatus.CUTOFF_REACHED
-    after = replace(_advance(user, day, programme.window), last_date=day, status=status)
-    if in_time:
-        after = replace(after, last_run_at=returned_at)
+    ran_at = returned_at if in_time else user.last_run_at
+    after = _advance(user, day, programme, last_date=day, status=status, last_run_at=ran_at)
     verdict = Verdict(*user.key, day, status, user.due, returned_at)
     return Finalization(after, (verdict,), None, programme.resets_conversation)
 
@@ -174,9 +173,8 @@ def finalize_cutoffs(
         for day in _days(first, last)
         if _is_owed(user, day, programme)
     )
-    after = _advance(user, last, programme.window)
-    if verdicts:
-        after = replace(after, last_date=verdicts[-1].service_date, status=DayStatus.CUTOFF_REACHED)
+    told = {"last_date": verdicts[-1].service_date, "status": DayStatus.CUTOFF_REACHED} if verdicts else {}
+    after = _advance(user, last, programme, **told)
     earlier = [day for day in _days(user.next_date, first - DAY) if _is_owed(user, day, programme)]
     gap = DailyGap(*user.key, earlier[0], earlier[-1], now, service.cause) if earlier else None
     return Finalization(after, verdicts, gap, programme.resets_conversation)
@@ -189,7 +187,7 @@ def pass_over(user: DailyUser, now: datetime, programme: Programme) -> Finalizat
     """
     if not has_opened(user.opens_at, now) or programme.serves(user.next_date, user.due):
         return None
-    return Finalization(_advance(user, user.next_date, programme.window), ())
+    return Finalization(_advance(user, user.next_date, programme), ())
 
 
 def next_served_date(user: DailyUser, programme: Programme) -> date | None:
@@ -220,8 +218,8 @@ def _cutoff_verdict(user: DailyUser, day: date, now: datetime, service: ServiceP
     return Verdict(*user.key, day, DayStatus.CUTOFF_REACHED, due, now, late, cause)
 
 
-def _advance(user: DailyUser, last: date, window: timedelta) -> DailyUser:
-    """The record behind a day, with the next one and all that holds for it."""
+def _advance(user: DailyUser, last: date, programme: Programme, **told: Any) -> DailyUser:
+    """The record behind a day, with the next one, all that holds for it, and what is told of the day."""
     day = _next_from(user, last + DAY)
     due, timezone = user.local_due_on(day)
     cutoff = user.cutoff_on(day)
@@ -231,9 +229,10 @@ def _advance(user: DailyUser, last: date, window: timedelta) -> DailyUser:
         due=due,
         timezone=timezone,
         next_cutoff=cutoff,
-        opens_at=cutoff - window,
+        opens_at=cutoff - programme.window,
         previous_cutoff=user.cutoff_on(last),
         changes=tuple(change for change in user.changes if change.from_date > day),
+        **told,
     )
 
 

@@ -24,7 +24,7 @@ from cadenza.adapters.stores.sql.daily.rows import (
 )
 from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, Dialect, delete_in_batches
 from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, parameter_table
-from cadenza.adapters.stores.sql.rows import Read
+from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.keys import DAILY, DailyKey, ProgrammeKey
 from cadenza.domain.daily.user import DailyGap, DailyUser, Enrollment, Finalization, Verdict
@@ -165,14 +165,7 @@ class SqlDaily:
         else:
             place = (after.opens_at, *after.key)
             rows = await self._database.read(OPENING_AFTER, shard, until, limit, *place)
-        # Many users share their moments, and these take long to read.
-        read = {moment: self._database.read_moment(moment) for row in rows for moment in (row[0], row[5])}
-        return [
-            PendingDay(
-                read[cutoff], tenant_id, programme_id, user_id, read_date(day), read[opens_at], read_due(due)
-            )
-            for cutoff, tenant_id, programme_id, user_id, day, opens_at, due in rows
-        ]
+        return _read_pending(rows, self._database.read_moment)
 
     async def finalize_days(self, keys: Sequence[DailyKey], rule: Finalize) -> list[Finalization | None]:
         read = self._database.read_moment
@@ -201,6 +194,19 @@ class SqlDaily:
             programme = ProgrammeKey(*rows[0])
             deleted += await delete_in_batches(database, DELETE_OLD_VERDICTS, *programme, old, BATCH)
         return deleted
+
+
+def _read_pending(rows: Sequence[Row], read: Read) -> list[PendingDay]:
+    """The days of rows selected as `PENDING`; what many of them share is read once."""
+    moments = {moment: read(moment) for moment in {row[0] for row in rows} | {row[5] for row in rows}}
+    dates = {day: read_date(day) for day in {row[4] for row in rows}}
+    dues = {due: read_due(due) for due in {row[6] for row in rows}}
+    return [
+        PendingDay(
+            moments[cutoff], tenant_id, programme_id, user_id, dates[day], moments[opens_at], dues[due]
+        )
+        for cutoff, tenant_id, programme_id, user_id, day, opens_at, due in rows
+    ]
 
 
 async def _enroll(
