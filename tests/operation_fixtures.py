@@ -8,6 +8,7 @@ import pytest
 from tests.monitoring.alert_fixtures import Channels
 
 from cadenza.adapters.access.rate_limiter import TrialRateLimiter
+from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota
 from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
@@ -70,6 +71,7 @@ class ApplicationFixture:
         steering = Steering(store=self.store.endpoints, clock=self.clock, cron=cron, jitter_ms=jitter_ms)
         self.application = Application(
             Dependencies(
+                calendar_sources=LibrarySources(),
                 store=self.store,
                 clock=self.clock,
                 cron=cron,

@@ -9,6 +9,7 @@ from tests.operation_fixtures import FakeTokens, SecretNames
 
 from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.agents.offline.agent import OfflineAgent
+from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
@@ -61,6 +62,7 @@ class AgentFixture:
         self.store: Store = store or MemoryStore(FakeIds("run"))
         cron, log, ids = CronsimCron(), NoLog(), FakeIds("turn")
         self.dependencies = Dependencies(
+            calendar_sources=LibrarySources(),
             store=self.store,
             clock=self.clock,
             cron=cron,

@@ -13,6 +13,7 @@ from cadenza.adapters.access.rate_limiter import RequestRateLimiter, TrialRateLi
 from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.agents.offline.agent import OfflineAgent
+from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
@@ -85,6 +86,7 @@ class ApiInProcess:
         self.secrets = StoredSecrets(MemorySealed(), ConfiguredKeys(SEALING_KEY))
         cron = CronsimCron()
         dependencies = Dependencies(
+            calendar_sources=LibrarySources(),
             store=self.store,
             clock=self.clock,
             cron=cron,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # Only for their names: a command that asks a server needs no
     from cadenza.operations.idempotency import IdempotentRequest
     from cadenza.ports.access import TokenGenerator
     from cadenza.ports.alerting import ChannelSender
+    from cadenza.ports.calendars.sources import CalendarSources
     from cadenza.ports.clock import Clock, CronCalculator
     from cadenza.ports.ids import Ids
     from cadenza.ports.planning import Expressions
@@ -49,6 +50,8 @@ class Dependencies:
     """Evaluates the conditions of rules."""
     probe_conditions: "Expressions"
     """Evaluates the conditions of probes."""
+    calendar_sources: "CalendarSources"
+    """Holidays of countries, and events of ICS files."""
     take_trial: TakeTrial
     """Counts a trial run of an endpoint."""
     trials: Counter[str] = field(default_factory=Counter)

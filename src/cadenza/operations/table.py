@@ -31,6 +31,8 @@ from cadenza.operations.planning.rules import RULES
 from cadenza.operations.scheduling.acting_on_runs.open_runs import OPEN_RUNS
 from cadenza.operations.scheduling.acting_on_runs.redrive import REDRIVE
 from cadenza.operations.scheduling.acting_on_runs.requested_runs import REQUESTED_RUNS
+from cadenza.operations.scheduling.calendars.calendars import CALENDARS
+from cadenza.operations.scheduling.calendars.preview import CALENDAR_PREVIEWS
 from cadenza.operations.scheduling.endpoint_table import ROWS
 from cadenza.operations.scheduling.endpoints import ENDPOINTS
 from cadenza.operations.scheduling.jobs import JOBS
@@ -73,6 +75,8 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *CONFIG_FILE,
     *SECRETS,
     *LIMITS,
+    *CALENDARS,
+    *CALENDAR_PREVIEWS,
     *OVERVIEW,
     *ROWS,
     *TIMELINE,

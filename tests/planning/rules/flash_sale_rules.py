@@ -6,6 +6,7 @@ from typing import Any
 from tests.operation_fixtures import FakeTokens, SecretNames
 
 from cadenza.adapters.access.rate_limiter import TrialRateLimiter
+from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota
 from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
@@ -29,6 +30,7 @@ async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> A
     """Write the rules down as `cadenza apply` does."""
     clock, cron, log = FakeClock(), CronsimCron(), NoLog()
     dependencies = Dependencies(
+        calendar_sources=LibrarySources(),
         store=store,
         clock=clock,
         cron=cron,

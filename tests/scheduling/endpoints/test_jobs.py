@@ -15,6 +15,7 @@ async def test_a_job_is_created_and_shown(app: ApplicationFixture) -> None:
         "description": "the till",
         "active": True,
         "applied": False,
+        "calendar": None,
         "created_at": "2025-01-01T00:00:00Z",
         "metadata": {},
         "note": None,

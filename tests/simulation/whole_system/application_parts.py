@@ -9,6 +9,7 @@ from random import Random
 from tests.simulation.whole_system.processes import ProcessContext
 
 from cadenza.adapters.agents.offline.agent import OfflineAgent
+from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import PROBES, CelExpressions
@@ -76,6 +77,7 @@ def dependencies(
     """What the requests of a process share."""
     store, clock = context.store, context.clock
     shared = Dependencies(
+        calendar_sources=LibrarySources(),
         store=store,
         clock=clock,
         cron=CRON,

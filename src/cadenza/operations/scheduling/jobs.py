@@ -14,7 +14,8 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.schedule_protection import refuse_schedules_job
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.planning.rules.rule import MOST_RULES
-from cadenza.domain.scheduling.endpoint import Job, evolve, why_job_stays
+from cadenza.domain.scheduling.calendars.following import follow_job, with_calendars_of
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord, archive
@@ -23,6 +24,8 @@ from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Flag, Id, Listed, Metadata, Name, Paged, Text
 from cadenza.operations.long_pages import one_more, read_page, size_of
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
+from cadenza.operations.scheduling.calendars.of_jobs import calendar_of_job, rules_of_job
+from cadenza.operations.scheduling.calendars.schemas import JobCalendarShape
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, Page
 from cadenza.ports.planning import RuleFilter
 
@@ -39,6 +42,8 @@ class CreateJob(Command):
     active: Flag = True
     metadata: Metadata = {}
     """A JSON object of your own, such as a team or a runbook: at most 16 KiB and 8 levels deep."""
+    calendar: JobCalendarShape | None = None
+    """The calendars that keep its endpoints, too."""
 
 
 class OneJob(Command):
@@ -55,6 +60,8 @@ class UpdateJob(OneJob):
     active: Flag | None = None
     metadata: Metadata | None = None
     """Replaces the whole object; null empties it."""
+    calendar: JobCalendarShape | None = None
+    """Replaces both calendars; null takes them off."""
 
 
 class JobView(View):
@@ -70,6 +77,8 @@ class JobView(View):
     created_at: datetime | None
     metadata: dict[str, JsonValue]
     """What its owner keeps beside it; the scheduler does not read it."""
+    calendar: JobCalendarShape | None
+    """The calendars that keep its endpoints, too."""
     pause_origin: str | None
     """Who switched it off, if it is not active."""
     note: str | None
@@ -86,6 +95,7 @@ class JobView(View):
             "applied": job.applied,
             "created_at": job.created_at,
             "metadata": dict(job.metadata),
+            "calendar": calendar_of_job(job),
             "pause_origin": job.pause_origin,
             "note": note,
         }
@@ -110,6 +120,7 @@ async def create_job(context: RequestContext, command: CreateJob) -> JobView:
         created_at=now,
         metadata=command.metadata,
         pause_origin=None if command.active else context.caller.origin,
+        calendar_rules=await rules_of_job(context, command.calendar),
     )
     if not job.active and (because := why_job_stays(job, (), HintKind.PAUSE, context.caller.origin, now)):
         raise Conflict(f"The job cannot be created like that, because {because}; leave `active` out.")
@@ -144,6 +155,10 @@ async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
     changes = {name: value for name, value in given.items() if value is not None or name == "description"}
     if "metadata" in given:
         changes["metadata"] = given["metadata"] or {}
+    if "calendar" in given:
+        changes["calendar_rules"] = await rules_of_job(context, changes.pop("calendar", None))
+        if "active" not in changes:
+            return await _change_calendars(context, command.job_id, changes)
     if (active := changes.pop("active", None)) is not None:
         return await _switch(context, command.job_id, active=active, changes=changes)
 
@@ -174,18 +189,45 @@ async def _switch(
         live = [one for one in state.endpoints.values() if not one.archived]
         because = why_job_stays(job, live, kind, origin, now)
         if because is None:
-            planned = [plan_if_switched_on(one, evolve(one, job_active=active), **planning) for one in live]
-            moved = [one for one in planned if one.next_run_at != state.endpoints[one.id].next_run_at]
+            kept = [with_calendars_of(one, job) for one in live]
+            planned = [plan_if_switched_on(one, evolve(one, job_active=active), **planning) for one in kept]
+            moved = [one for one in planned if _differs(one, state.endpoints[one.id])]
             switched = job.switched(origin, active=active)
             context.trail.note("job", job_id, before=before, after=switched)
             return BulkChange([switched], list(map(ChangedEndpoint, moved)))
         context.trail.note("job", job_id, before=before, after=job)
         record = HintRecord(kind, now, origin, not_applied=because)
-        return BulkChange([job], [ChangedEndpoint(one, record=record) for one in live])
+        kept = [follow_job(one, job, **planning).endpoint for one in live]
+        return BulkChange([job], [ChangedEndpoint(one, record=record) for one in kept])
 
     scope = BulkScope(frozenset({job_id}))
     decided = await context.store.catalog.change_in_bulk(context.tenant_id, scope, decide)
     return JobView.of(decided.jobs[0], because and f"Not applied, because {because}.")
+
+
+def _differs(after: Endpoint, before: Endpoint) -> bool:
+    """Whether a switch of its job changes an endpoint itself: its next run, or its calendars."""
+    moved = after.next_run_at != before.next_run_at
+    return moved or after.calendar_rules is not before.calendar_rules
+
+
+async def _change_calendars(context: RequestContext, job_id: str, changes: Mapping[str, Any]) -> JobView:
+    """Change a job and its calendars; its endpoints are kept by them, and planned anew, in one commit."""
+    planning = context.dependencies.planning_context()
+
+    def decide(state: BulkState) -> BulkChange:
+        if job_id not in state.jobs:
+            raise NotFound(f"Job {job_id} not found.")
+        before = state.jobs[job_id]
+        job = replace(before, **changes)
+        context.trail.note("job", job_id, before=before, after=job)
+        followed = [follow_job(one, job, **planning) for one in state.endpoints.values()]
+        changed = [one for one in followed if one.endpoint is not state.endpoints[one.endpoint.id]]
+        return BulkChange([job], changed)
+
+    scope = BulkScope(frozenset({job_id}))
+    decided = await context.store.catalog.change_in_bulk(context.tenant_id, scope, decide)
+    return JobView.of(decided.jobs[0])
 
 
 @operation("DELETE /v1/jobs/{job_id}", Scope.WRITE, status=NO_CONTENT)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import cache, partial
 from typing import Any, cast
 
+from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.domain.scheduling.endpoint import EndpointKey
@@ -54,6 +55,7 @@ def command_dependencies(
         steering=later("steering"),
         expressions=later("expressions"),
         probe_conditions=later("probe_conditions"),
+        calendar_sources=LibrarySources(),
         take_trial=take_trial,
         system_clock=later("system_clock"),
         jitter_ms=settings.jitter_ms,

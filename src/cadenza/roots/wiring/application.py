@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from cadenza.adapters.access.rate_limiter import TrialRateLimiter
 from cadenza.adapters.access.stored_secrets import StoredSecrets
+from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget
@@ -115,6 +116,7 @@ def dependencies(
         max_timeout_ms=max_timeout_ms,
         expressions=CelExpressions(),
         probe_conditions=CelExpressions(PROBES),
+        calendar_sources=LibrarySources(),
         take_trial=TrialRateLimiter(store.rates, clock).take,
         system_clock=SystemClock(),
         simulations=Playback(),

@@ -58,6 +58,7 @@ GROUPS = {
     "limits": Group(
         "Limits of runs: how many are in flight, and begin in a minute.", (("access", "RunLimits"),)
     ),
+    "calendars": Group("Times in which things run, or never do.", (("calendars", "Calendars"),)),
     "audit": Group("Who changed, steered or logged in, with the difference.", (("access", "Audit"),)),
     "tenants": Group("Tenants and their limits, which the operator sets.", (("access", "Tenants"),)),
 }

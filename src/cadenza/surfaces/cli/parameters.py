@@ -24,6 +24,7 @@ AKey = Annotated[str, Parameter(help="The key's id, which is no secret.")]
 ASecret = Annotated[
     str, Parameter(help="The secret's name; ${secret:NAME} refers to it."), Fills("secret_name")
 ]
+ACalendar = Annotated[str, Parameter(help="The calendar's id."), Fills("calendar_id")]
 ACondition = Annotated[str, Parameter(help="The condition's id."), Fills("condition_id")]
 ARoute = Annotated[str, Parameter(help="The alert route's id."), Fills("route_id")]
 AChannel = Annotated[str, Parameter(help="The id of one of the user's channels."), Fills("channel_id")]
@@ -83,6 +84,7 @@ ARGUMENTS = {
     "key_id": FieldParameter("key_id", AKey),
     "record_id": FieldParameter("record", ARecord),
     "secret_name": FieldParameter("name", ASecret),
+    "calendar_id": FieldParameter("calendar", ACalendar),
     "condition_id": FieldParameter("condition", ACondition),
     "route_id": FieldParameter("route", ARoute),
     "channel_id": FieldParameter("channel", AChannel),

@@ -3,7 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from cadenza.surfaces.cli.output import cards, columns, daily_tables, overview_tables, reports, turn_cards
+from cadenza.surfaces.cli.output import (
+    calendar_tables,
+    cards,
+    columns,
+    daily_tables,
+    overview_tables,
+    reports,
+    turn_cards,
+)
 from cadenza.surfaces.cli.output.formatting import Column, Part, listing, many, text
 
 View = Callable[[Any], Iterable[Part]]
@@ -142,6 +150,14 @@ VIEWS: dict[str, View | str] = {
     "list_secrets": listing(columns.SECRETS, "No secrets yet."),
     "put_secret": "Saved the secret {secret_name}. Use it in targets as ${{secret:{secret_name}}}.",
     "delete_secret": "Deleted the secret {name}.",
+    "put_calendar": calendar_tables.calendar_card,
+    "get_calendar": calendar_tables.calendar_card,
+    "list_calendars": listing(
+        calendar_tables.CALENDARS, "No calendars yet. Write one with cadenza calendars put."
+    ),
+    "list_calendar_uses": listing(calendar_tables.USES, "Nothing names it."),
+    "delete_calendar": "Deleted the calendar {calendar}.",
+    "preview_calendar": calendar_tables.calendar_year,
     "list_limits": listing(columns.LIMITS, "No limits."),
     "set_limit": _one(columns.LIMITS),
     "delete_limit": "Deleted the limit for the {kind} {name}.",

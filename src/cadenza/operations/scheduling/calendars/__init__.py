@@ -1,0 +1,1 @@
+"""Operations on calendars: writing, listing and previewing them."""
