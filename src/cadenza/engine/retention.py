@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from cadenza.engine.async_helpers import Attempts
+from cadenza.engine.calendar_upkeep import CalendarUpkeep
 from cadenza.ports.clock import Clock
 from cadenza.ports.scheduling import Retention
 from cadenza.ports.store import Store
@@ -40,6 +41,7 @@ class RetentionLoop:
         verdicts: timedelta | None = KEEP_VERDICTS,
         undelivered: timedelta | None = None,
         audit: timedelta | None = KEEP_AUDIT,
+        calendars: CalendarUpkeep | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -51,11 +53,14 @@ class RetentionLoop:
         self._verdicts = verdicts
         self._undelivered = undelivered
         self._audit = audit
+        self._calendars = calendars
 
     async def run(self) -> None:
-        """Delete old rows until cancelled."""
+        """Delete old rows, and compile calendars anew that need it, until cancelled."""
         while True:
             await self._attempts.try_once(self.delete_old())
+            if self._calendars is not None:
+                await self._attempts.try_once(self._calendars.compile_anew())
             await self._clock.sleep(EVERY_MS)
 
     async def delete_old(self) -> None:

@@ -38,7 +38,9 @@ class CalendarSources(Protocol):
         ...
 
 
-def compiled(definition: CalendarDefinition, now: datetime, sources: CalendarSources) -> CompiledCalendar:
+def compile_definition(
+    definition: CalendarDefinition, now: datetime, sources: CalendarSources
+) -> CompiledCalendar:
     """A calendar compiled from a year ago to twelve years ahead.
 
     InvalidRequest if it cannot be compiled, or is never open from now on. It may take a few seconds: call

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from cadenza.adapters.access.quota import CountedQuota
+from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.adapters.clock import SystemClock, SystemStopwatch
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, HeartbeatDispatcher
@@ -16,6 +17,7 @@ from cadenza.adapters.null import NoTelemetry
 from cadenza.domain.agents.wake_value import Pricing
 from cadenza.domain.scheduling.target import CALLABLE, HEARTBEAT, HTTP, PROBE_CALLABLE, PROMPT
 from cadenza.engine.async_helpers import Work
+from cadenza.engine.calendar_upkeep import CalendarUpkeep
 from cadenza.engine.idle import IdleGate
 from cadenza.engine.retention import RetentionLoop
 from cadenza.engine.worker.clock_check import ClockCheck
@@ -205,6 +207,14 @@ def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop
         verdicts=None if verdicts is None else timedelta(days=verdicts),
         undelivered=None if undelivered is None else timedelta(days=undelivered),
         audit=None if audit is None else timedelta(days=audit),
+        calendars=CalendarUpkeep(
+            calendars=context.store.calendars,
+            sources=LibrarySources(),
+            cron=CronsimCron(),
+            clock=context.clock,
+            log=context.log,
+            jitter_ms=settings.jitter_ms,
+        ),
     )
 
 

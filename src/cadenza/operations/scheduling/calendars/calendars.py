@@ -23,7 +23,7 @@ from cadenza.operations.scheduling.calendars.schemas import (
     shapes_of,
 )
 from cadenza.ports.calendars.calendar_store import UseKind
-from cadenza.ports.calendars.sources import compiled
+from cadenza.ports.calendars.sources import compile_definition
 
 LOGGED_ICS = 200
 """How much of an ICS file an audit record has."""
@@ -111,7 +111,7 @@ async def put_calendar(context: RequestContext, command: PutCalendar) -> Calenda
         partial(store.calendar, context.tenant_id, command.calendar_id),
     )
     definition = definition_of(command, tenant_id=context.tenant_id, calendar_id=command.calendar_id)
-    one = await compiled_now(context, replace(definition, created_at=now))
+    one = await compile_now(context, replace(definition, created_at=now))
     follow = partial(follow_calendar, calendar=one.calendar, **context.dependencies.planning_context())
     before = await store.put_calendar(one, follow)
     note_calendar(context, definition, before)
@@ -156,10 +156,10 @@ async def delete_calendar(context: RequestContext, command: OneCalendar) -> Noth
     return Nothing()
 
 
-async def compiled_now(context: RequestContext, definition: CalendarDefinition) -> CompiledCalendar:
+async def compile_now(context: RequestContext, definition: CalendarDefinition) -> CompiledCalendar:
     """A calendar, compiled in a thread; InvalidRequest if it is never open from now on."""
     now, sources = context.dependencies.clock.now(), context.dependencies.calendar_sources
-    return await beside_event_loop(compiled, definition, now, sources)
+    return await beside_event_loop(compile_definition, definition, now, sources)
 
 
 def note_calendar(

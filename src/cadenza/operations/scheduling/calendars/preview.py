@@ -16,7 +16,7 @@ from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Whole
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.scheduling.calendars.calendars import OneCalendar, compiled_now
+from cadenza.operations.scheduling.calendars.calendars import OneCalendar, compile_now
 from cadenza.operations.scheduling.calendars.schemas import CalendarFields, definition_of
 from cadenza.ports.catalog import Page
 
@@ -140,7 +140,7 @@ async def preview_calendar_draft(context: RequestContext, command: DraftPreview)
     """Show a year of a calendar that is not stored: when it would be open, and what would run."""
     calendar_id = command.calendar_id or DRAFT
     definition = definition_of(command, tenant_id=context.tenant_id, calendar_id=calendar_id)
-    draft = await compiled_now(context, definition)
+    draft = await compile_now(context, definition)
     return await _preview(context, draft.calendar, command.year)
 
 
