@@ -25,6 +25,7 @@ IDS = {
     "channel_id": "phone",
     "kind": "job",
     "name": "job",
+    "calendar_id": "work",
     "turn_id": "none",
     "tool": "list_schedules",
 }
@@ -45,6 +46,7 @@ CHANNELS: dict[str, Any] = {
     "channels": [{"id": "phone", "type": "webhook", "url": "https://phone.example/${secret:PATH}"}],
     "quiet_hours": {"start": "22:00", "end": "07:00"},
 }
+A_CALENDAR: dict[str, Any] = {"weekly": [{"days": ["mon", "tue"], "opens": "08:00", "closes": "18:00"}]}
 A_SCHEDULE: dict[str, Any] = {
     "name": "Pizza",
     "prompt": "take it out",
@@ -92,6 +94,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "apply_config": {"version": 1, "jobs": []},
     "apply_config_file": {"text": "version: 1"},
     "set_limit": {"max_in_flight": 5},
+    "put_calendar": A_CALENDAR,
+    "preview_calendar_draft": A_CALENDAR,
 }
 SERVED: list[tuple[AnyOperation, Route]] = [
     (one, one.route) for one in OPERATIONS if one.route is not None and not one.operator

@@ -4,7 +4,7 @@ from datetime import timedelta
 from functools import partial
 
 from tests.surfaces.api_in_process import ApiInProcess
-from tests.surfaces.operation_requests import A_ROUTE, A_RULE, A_SCHEDULE, CHANNELS, TURN_TOKEN
+from tests.surfaces.operation_requests import A_CALENDAR, A_ROUTE, A_RULE, A_SCHEDULE, CHANNELS, TURN_TOKEN
 
 from cadenza.domain.access.audit import AuditFilter
 from cadenza.domain.agents.agent_turn import AgentTurn, TurnCall, TurnState, row_id, token_digest
@@ -32,8 +32,8 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     assert (await api.ask("PUT /v1/users/ada/channels", CHANNELS, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
-    limit = {"max_in_flight": 100}
-    assert (await api.ask("PUT /v1/limits/job/job", limit, by=tenant_id)).status == 200
+    assert (await api.ask("PUT /v1/limits/job/job", {"max_in_flight": 100}, by=tenant_id)).status == 200
+    assert (await api.ask("PUT /v1/calendars/work", A_CALENDAR, by=tenant_id)).status == 200
     turn = await _held_turn(api, tenant_id, "held")
     planned = await api.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
     await api.ask("PATCH /v1/endpoints/traffic", {"description": "watched"}, by=tenant_id)

@@ -87,6 +87,8 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("backfill", "POST /v1/endpoints/traffic/backfill", {"since": "2024-12-31T00:00:00Z", "limit": 2}),
     ("set_limit", "PUT /v1/limits/key/orders", {"max_in_flight": 5}),
     ("delete_limit", "DELETE /v1/limits/key/orders", None),
+    ("put_calendar", "PUT /v1/calendars/may", {"dates": [{"first": "2025-05-01"}]}),
+    ("delete_calendar", "DELETE /v1/calendars/may", None),
     ("acknowledge_condition", f"{CONDITION}/acknowledge", {"note": "seen"}),
     ("silence_condition", f"{CONDITION}/silence", {"minutes": 60}),
     ("unsilence_condition", f"{CONDITION}/unsilence", {}),

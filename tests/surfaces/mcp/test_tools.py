@@ -19,9 +19,17 @@ from cadenza.surfaces.mcp.tools import FOREIGN, input_schema, tool
 
 OFFERED = [one for one in OPERATIONS if one.agent and one.route is not None]
 HIDDEN = [one.name for one in OPERATIONS if one not in OFFERED]
-MAKES = {"create_job", "put_user", "put_agent", "put_daily_user", "get_day"}
+MAKES = {"create_job", "put_calendar", "put_user", "put_agent", "put_daily_user", "get_day"}
 """With them, a tenant has things of its own under the ids that others use; and days are everybody's."""
-LAST = ("pause_until", "delete_daily_user", "delete_rule", "delete_user", "delete_endpoint", "delete_job")
+LAST = (
+    "pause_until",
+    "delete_calendar",
+    "delete_daily_user",
+    "delete_rule",
+    "delete_user",
+    "delete_endpoint",
+    "delete_job",
+)
 
 
 @pytest.fixture

@@ -30,7 +30,15 @@ NO_OBJECTS = {
     b"null": 422,
 }
 OTHER_TYPES = ("text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "")
-NEVER_MISSING = {"put_secret", "set_limit", "put_user", "put_agent", "put_daily_user", "get_day"}
+NEVER_MISSING = {
+    "put_secret",
+    "set_limit",
+    "put_calendar",
+    "put_user",
+    "put_agent",
+    "put_daily_user",
+    "get_day",
+}
 """Writes what is not there, or tells of a day that everybody has."""
 
 

@@ -140,6 +140,7 @@ async def get_calendar(context: RequestContext, command: OneCalendar) -> Calenda
 @operation("GET /v1/calendars/{calendar_id}/uses", Scope.READ)
 async def list_calendar_uses(context: RequestContext, command: UsesOfCalendar) -> CalendarUsesPage:
     """List what names a calendar, by kind and id."""
+    await context.store.calendars.calendar(context.tenant_id, command.calendar_id)
     found = await context.store.calendars.uses(context.tenant_id, command.calendar_id, command.page())
     uses, more = split_page(found, command.limit)
     return CalendarUsesPage(
