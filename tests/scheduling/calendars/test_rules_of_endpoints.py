@@ -211,6 +211,16 @@ async def test_the_audit_restores_calendars(calendars: ApplicationFixture) -> No
     assert (await calendars.ask("get_endpoint", endpoint_id="traffic"))["calendar"] == WORK | rules
 
 
+async def test_the_audit_restores_the_calendars_of_a_job(calendars: ApplicationFixture) -> None:
+    await calendars.ask("update_job", job_id="job", calendar={"only_during": "work"})
+    await calendars.ask("update_job", job_id="job", calendar=None)
+    record = (await calendars.ask("list_audit", operation="update_job"))["items"][0]
+    assert {one["field"] for one in record["changes"]} >= {"calendar.only_during"}
+    await calendars.ask("restore_definition", record_id=record["id"])
+    shown = await calendars.ask("get_job", job_id="job")
+    assert shown["calendar"] == {"only_during": "work", "never_during": None}
+
+
 async def test_a_deleted_endpoint_comes_back_with_its_calendars(calendars: ApplicationFixture) -> None:
     await calendars.endpoint(calendar={"only_during": "work"})
     await calendars.ask("delete_endpoint", endpoint_id="traffic")

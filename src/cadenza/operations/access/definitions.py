@@ -13,6 +13,7 @@ from cadenza.domain.scheduling.calendars.named_rules import named_rules
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.monitoring.route_schemas import route_definition
 from cadenza.operations.planning.rule_schemas import rule_parts_as_shapes
+from cadenza.operations.scheduling.calendars.of_jobs import calendar_of_job
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CALENDAR, calendar_rules_shape
 from cadenza.operations.scheduling.schemas import as_shape
 
@@ -43,7 +44,9 @@ def definition_of(value: Any) -> dict[str, Json] | None:
             parts = {name: as_shape(getattr(value, name)) for name in PARTS}
             return _plain(written | parts | {CALENDAR: calendar_rules_shape(value.calendar_rules)})
         case Job():
-            return _plain({name: getattr(value, name) for name in OF_JOB})
+            return _plain(
+                {name: getattr(value, name) for name in OF_JOB} | {CALENDAR: calendar_of_job(value)}
+            )
         case Rule():
             of_rule = {"job_id": value.job_id, "endpoint_id": value.endpoint_id, "enabled": value.enabled}
             return _plain(of_rule | rule_parts_as_shapes(value))
