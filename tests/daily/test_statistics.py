@@ -61,7 +61,7 @@ async def test_windows_are_shown_as_long_as_they_are_set(app: ApplicationFixture
     changed = await app.ask("put_daily_user", user_id="ann", due_time="10:00")
     assert (changed["next_cutoff"], changed["changes"]) == (
         "2025-01-01T08:00:00Z",
-        [{"from_date": "2025-01-02", "due_time": "10:00"}],
+        [{"from_date": "2025-01-02", "due_time": "10:00", "timezone": "UTC"}],
     )
 
 

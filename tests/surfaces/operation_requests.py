@@ -28,6 +28,7 @@ IDS = {
     "calendar_id": "work",
     "turn_id": "none",
     "tool": "list_schedules",
+    "programme_id": "evening",
 }
 A_RULE: dict[str, Any] = {
     "id": "rule",
@@ -85,6 +86,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "answer_agent_turn": HELD | {"messages": ["Hello."]},
     "call_agent_turn_tool": HELD | {"call_id": "done"},
     "put_daily_user": {"due_time": "07:30"},
+    "put_programme": {"target": "https://example.com/evening"},
     "put_daily_users": {"users": [{"user_id": "ada", "due_time": "07:30"}]},
     "create_alert_route": A_ROUTE | {"id": "new"},
     "update_alert_route": {"enabled": False},

@@ -31,9 +31,13 @@ async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]
     assert (await api.ask("PUT /v1/users/ada", {}, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/users/ada/channels", CHANNELS, by=tenant_id)).status == 200
     assert (await api.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
-    assert (await api.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
-    assert (await api.ask("PUT /v1/limits/job/job", {"max_in_flight": 100}, by=tenant_id)).status == 200
-    assert (await api.ask("PUT /v1/calendars/work", A_CALENDAR, by=tenant_id)).status == 200
+    for put, body in (
+        ("daily/users/ada", {"due_time": "07:30"}),
+        ("daily/programmes/evening", {}),
+        ("limits/job/job", {"max_in_flight": 100}),
+        ("calendars/work", A_CALENDAR),
+    ):
+        assert (await api.ask(f"PUT /v1/{put}", body, by=tenant_id)).status == 200
     turn = await _held_turn(api, tenant_id, "held")
     planned = await api.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
     await api.ask("PATCH /v1/endpoints/traffic", {"description": "watched"}, by=tenant_id)

@@ -67,6 +67,8 @@ class Dependencies:
     """The longest timeout that an endpoint may have; None is without limit."""
     daily_window: timedelta = WINDOW
     """How long before a daily user's cutoff the window opens."""
+    daily_tick: timedelta = timedelta(minutes=1)
+    """How often daily users are looked for."""
     conversations: "Conversations | None" = None
     """Runs turns of agents; None where there are no agents."""
     models: Collection[str] = ()

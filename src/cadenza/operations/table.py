@@ -15,6 +15,7 @@ from cadenza.operations.agents.users_agents import PEOPLE
 from cadenza.operations.config.apply import CONFIG
 from cadenza.operations.config.yaml_file import CONFIG_FILE
 from cadenza.operations.daily.days import DAILY_DAYS
+from cadenza.operations.daily.programmes import PROGRAMMES
 from cadenza.operations.daily.statistics import DAILY_FIGURES
 from cadenza.operations.daily.users import DAILY_USERS
 from cadenza.operations.monitoring.alert_routes import ALERT_ROUTES
@@ -71,6 +72,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *DAILY_USERS,
     *DAILY_DAYS,
     *DAILY_FIGURES,
+    *PROGRAMMES,
     *CONFIG,
     *CONFIG_FILE,
     *SECRETS,

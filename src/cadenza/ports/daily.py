@@ -160,11 +160,11 @@ class DailyStatisticsStore(Protocol):
         ...
 
     async def waiting(
-        self, tenant_id: str, *, since: datetime, until: datetime, each: int, programme_id: str = DAILY
+        self, tenant_id: str, day: date, *, each: int, programme_id: str = DAILY
     ) -> UndecidedUsers:
-        """How many users are cut off next within a span, by cutoff, without its end.
+        """How many users have this day as their next one, by due minute on their clocks and by cutoff.
 
-        Of each shard so many users are looked at, soonest first, and no more.
+        Of each shard so many users of the day are looked at, soonest cutoff first, and no more.
         """
         ...
 

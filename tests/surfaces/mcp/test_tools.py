@@ -19,7 +19,9 @@ from cadenza.surfaces.mcp.tools import FOREIGN, input_schema, tool
 
 OFFERED = [one for one in OPERATIONS if one.agent and one.route is not None]
 HIDDEN = [one.name for one in OPERATIONS if one not in OFFERED]
-MAKES = {"create_job", "put_calendar", "put_user", "put_agent", "put_daily_user", "get_day"}
+MAKES = {
+    *("create_job", "put_calendar", "put_user", "put_agent", "put_daily_user", "put_programme", "get_day"),
+}
 """With them, a tenant has things of its own under the ids that others use; and days are everybody's."""
 LAST = (
     "pause_until",

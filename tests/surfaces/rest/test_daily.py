@@ -28,7 +28,7 @@ async def test_a_user_is_enrolled_for_the_next_window_and_can_be_moved(api: ApiI
     assert (made["next_opens_at"], made["next_cutoff"]) == ("2025-01-01T06:30:00Z", "2025-01-01T07:30:00Z")
     moved = await put(api, "ada", "09:00")
     assert (moved["due_time"], moved["next_cutoff"]) == ("09:00", "2025-01-01T07:30:00Z")
-    assert moved["changes"] == [{"from_date": "2025-01-02", "due_time": "09:00"}]
+    assert moved["changes"] == [{"from_date": "2025-01-02", "due_time": "09:00", "timezone": "UTC"}]
     assert (await api.ask(f"GET {USERS}/ada")).json() == moved
 
 

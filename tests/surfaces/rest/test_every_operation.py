@@ -37,6 +37,7 @@ NEVER_MISSING = {
     "put_user",
     "put_agent",
     "put_daily_user",
+    "put_programme",
     "get_day",
 }
 """Writes what is not there, or tells of a day that everybody has."""

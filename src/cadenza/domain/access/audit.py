@@ -17,7 +17,7 @@ HEADERS = "target.headers."
 MOST_CHANGES = 100
 LONGEST_VALUE = 2_000
 CUT = "…"
-RESTORED_KINDS = frozenset({"endpoint", "job", "rule"})
+RESTORED_KINDS = frozenset({"endpoint", "job", "rule", "programme"})
 
 
 class AuditOutcome(StrEnum):

@@ -109,10 +109,17 @@ def add_gaps(
     return [DayTotal(day, counts[day]) for day in sorted(counts, reverse=True)]
 
 
-class UndecidedUsers(NamedTuple):
-    """Users without a verdict yet, counted by their next cutoff."""
+class LocalCutoff(NamedTuple):
+    """A due minute on the clocks of users, and the moment at which it is over for them."""
 
-    users: Mapping[datetime, int]
+    due_bucket: int
+    cutoff: datetime
+
+
+class UndecidedUsers(NamedTuple):
+    """Users without a verdict for a day yet, counted by due minute and cutoff."""
+
+    users: Mapping[LocalCutoff, int]
     known_before: datetime | None = None
     """Users with this cutoff or a later one were not counted; None if all were."""
 

@@ -6,11 +6,13 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.json_values import Json
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.calendars.named_rules import named_rules
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
+from cadenza.operations.daily.programme_schemas import programme_definition
 from cadenza.operations.monitoring.route_schemas import route_definition
 from cadenza.operations.planning.rule_schemas import rule_parts_as_shapes
 from cadenza.operations.scheduling.calendars.of_jobs import calendar_of_job
@@ -50,8 +52,10 @@ def definition_of(value: Any) -> dict[str, Json] | None:
         case Rule():
             of_rule = {"job_id": value.job_id, "endpoint_id": value.endpoint_id, "enabled": value.enabled}
             return _plain(of_rule | rule_parts_as_shapes(value))
-        case AlertRoute():
-            return _plain(route_definition(value))
+        case AlertRoute() | Programme():
+            return _plain(
+                route_definition(value) if isinstance(value, AlertRoute) else programme_definition(value)
+            )
         case _:
             words = asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
             return _plain({name: word for name, word in words.items() if name not in NOT_DEFINED})

@@ -31,7 +31,7 @@ LONGEST_DEFINITION = 1 << 16
 MANY = 100
 """The records of more changes are made in a thread, so that other requests go on."""
 PLACE = re.compile(r"{(\w+)}")
-COLLECTIONS = {"daily/users": "daily_users"}
+COLLECTIONS = {"daily/users": "daily_users", "daily/programmes": "programmes"}
 NOT_SAID = frozenset({"reason", "dry_run"})
 
 

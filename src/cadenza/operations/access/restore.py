@@ -1,4 +1,4 @@
-"""Puts the definition of an endpoint, a job or a rule back, by the operations that anybody would use."""
+"""Puts a definition back as it was before a change, by the operations that anybody would use."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -7,11 +7,14 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from cadenza.domain.access.audit import HEADERS, MASKED, RESTORED_KINDS, AuditRecord
+from cadenza.domain.daily.keys import ProgrammeKey
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.operations.context import RequestContext
+from cadenza.operations.daily.programmes import PutProgramme, find_stored, put_programme
 from cadenza.operations.planning.rules import CreateRule, UpdateRule, create_rule, update_rule
 from cadenza.operations.scheduling.endpoint_parts.commands import CreateEndpoint, UpdateEndpoint
 from cadenza.operations.scheduling.endpoints import create_endpoint, update_endpoint
@@ -34,7 +37,9 @@ async def restore(context: RequestContext, record: AuditRecord) -> Restored:
     """Restore the definition before a change; Conflict with a sentence if there is none to restore."""
     if record.subject_kind not in RESTORED_KINDS or record.subject_id is None:
         about = record.subject_kind.replace("_", " ")
-        raise Conflict(f"Endpoints, jobs and rules can be restored, and this record is about a {about}.")
+        raise Conflict(
+            f"Endpoints, jobs, rules and programmes can be restored, and this record is about a {about}."
+        )
     if record.definition is None:
         raise Conflict(
             "This record has no definition: there was none before that change, nothing changed,"
@@ -75,14 +80,23 @@ async def _rule(context: RequestContext, id_: str, record: AuditRecord) -> Resto
     return Restored(id_, created=False)
 
 
+async def _programme(context: RequestContext, id_: str, record: AuditRecord) -> Restored:
+    key = ProgrammeKey(context.tenant_id, id_)
+    present = await _found(find_stored(context, key))
+    definition = _with_present_headers(dict(record.definition or {}), present)
+    await put_programme.handle(context, _read(PutProgramme, definition, programme_id=id_))
+    return Restored(id_, created=present is None)
+
+
 KINDS: Mapping[str, Callable[[RequestContext, str, AuditRecord], Awaitable[Restored]]] = {
     "endpoint": _endpoint,
     "job": _job,
     "rule": _rule,
+    "programme": _programme,
 }
 
 
-def _with_present_headers(definition: Definition, present: Endpoint | None) -> Definition:
+def _with_present_headers(definition: Definition, present: Endpoint | Programme | None) -> Definition:
     """A definition whose masked headers have the values that they have now; Conflict if one has none."""
     target: dict[str, Json] = definition.get("target") or {}
     headers = target.get("headers")
@@ -91,7 +105,7 @@ def _with_present_headers(definition: Definition, present: Endpoint | None) -> D
     now = present.target.headers if present is not None and isinstance(present.target, HttpTarget) else {}
     if missing := [name for name, value in headers.items() if value == MASKED and name not in now]:
         raise Conflict(
-            f"The value of the header {missing[0]} is not in the audit, and the endpoint no longer has it:"
+            f"The value of the header {missing[0]} is not in the audit, and it is not set any more:"
             " set the header again, and then restore."
         )
     filled = {name: now[name] if value == MASKED else value for name, value in headers.items()}

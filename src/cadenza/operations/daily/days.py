@@ -7,9 +7,11 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.daily.user import Cause, DailyGap, DayCounts, DayStatus, Verdict
 from cadenza.operations.context import RequestContext
-from cadenza.operations.daily.users import OneDailyUser, key_of, spelled
+from cadenza.operations.daily.programmes import OfProgramme, served_programme
+from cadenza.operations.daily.users import OneDailyUser, spelled
 from cadenza.operations.fields import Listed, Paged, split_page
 from cadenza.operations.operation import View, operation
 
@@ -37,13 +39,13 @@ ServiceDate = Annotated[
 ]
 
 
-class GetDay(Paged):
-    """Which day: the UTC date of its cutoffs."""
+class GetDay(OfProgramme, Paged):
+    """Which day: the date of its cutoffs, each in the time zone of its user."""
 
     date: ServiceDate
 
 
-class ListUserDays(Paged, OneDailyUser):
+class ListUserDays(OneDailyUser, Paged):
     """Whose days."""
 
 
@@ -51,6 +53,7 @@ class VerdictView(View):
     """The verdict of a user's day."""
 
     user_id: str
+    programme: str
     service_date: date
     status: DayStatus
     due_time: str
@@ -65,6 +68,7 @@ class VerdictView(View):
         """The view of a verdict."""
         return cls(
             user_id=verdict.user_id,
+            programme=verdict.programme_id,
             service_date=verdict.service_date,
             status=verdict.status,
             due_time=spelled(verdict.due),
@@ -120,13 +124,17 @@ class UserDaysPage(Listed[VerdictView]):
 
 @operation("GET /v1/daily/days/{date}", Scope.READ)
 async def get_day(context: RequestContext, command: GetDay) -> DayPage:
-    """Show the results of a date by user id, with a count of each status.
+    """Show the results of a date in a programme by user id, with a count of each status.
 
     Users who have no single result because of an outage over seven days (a gap) are counted, not listed.
     """
-    found = await context.store.daily.verdicts_on(context.tenant_id, command.date, command.page())
+    programme = (await served_programme(context, command)).id
+    found = await context.store.daily.verdicts_on(
+        context.tenant_id, command.date, command.page(), programme_id=programme
+    )
     verdicts, more = split_page(found, command.limit)
-    counts = CountsView.of(await day_counts(context, command.date)) if command.cursor is None else None
+    counted = command.cursor is None
+    counts = CountsView.of(await day_counts(context, command.date, programme)) if counted else None
     return DayPage(
         date=command.date,
         counts=counts,
@@ -135,15 +143,19 @@ async def get_day(context: RequestContext, command: GetDay) -> DayPage:
     )
 
 
-async def day_counts(context: RequestContext, day: date) -> DayCounts:
-    totals = await context.store.daily_statistics.day_totals(context.tenant_id, since=day, until=day)
+async def day_counts(context: RequestContext, day: date, programme_id: str) -> DayCounts:
+    """How many verdicts of a day there are of each status, in a programme."""
+    totals = await context.store.daily_statistics.day_totals(
+        context.tenant_id, since=day, until=day, programme_id=programme_id
+    )
     return totals[0].counts if totals else DayCounts()
 
 
 @operation("GET /v1/daily/users/{user_id}/days", Scope.READ)
 async def list_user_days(context: RequestContext, command: ListUserDays) -> UserDaysPage:
     """List the daily results of a user, newest first, and the gaps; also of a deleted daily user."""
-    key = key_of(context, command.user_id)
+    await served_programme(context, command)
+    key = daily_key(context.tenant_id, command.user_id, programme_id=command.programme)
     verdicts, more = split_page(await context.store.daily.verdicts_of(key, command.page()), command.limit)
     gaps = [] if command.cursor else await context.store.daily.gaps_of(key)
     if not verdicts and not gaps and command.cursor is None:

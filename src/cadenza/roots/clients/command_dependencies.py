@@ -61,6 +61,7 @@ def command_dependencies(
         jitter_ms=settings.jitter_ms,
         max_timeout_ms=settings.max_timeout_ms,
         daily_window=timedelta(minutes=settings.window_minutes),
+        daily_tick=timedelta(milliseconds=settings.tick_ms),
         conversations=later("conversations"),
         models=allowed_models(settings),
         simulations=later("simulations"),

@@ -78,6 +78,7 @@ def application_dependencies(
         models=allowed_models(settings),
         channels=guarded_channels(settings, secrets, dispatcher=http, clock=clock),
         daily_window=timedelta(minutes=settings.window_minutes),
+        daily_tick=timedelta(milliseconds=settings.tick_ms),
     )
 
 

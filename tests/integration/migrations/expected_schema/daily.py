@@ -42,7 +42,10 @@ daily_users = Table(
         "daily_users_opening",
         *("shard", "opens_at", "tenant_id", "programme_id", "user_id", "next_cutoff", "next_date", "due"),
     ),
-    Index("daily_users_owed", "shard", "next_cutoff", "tenant_id", "programme_id"),
+    Index(
+        "daily_users_owed",
+        *("shard", "next_date", "next_cutoff", "tenant_id", "programme_id", "due"),
+    ),
 )
 """A tick reads only the first index."""
 

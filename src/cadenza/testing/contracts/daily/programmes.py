@@ -12,7 +12,7 @@ from cadenza.domain.daily.programme import MOST_PROGRAMMES, Programme, Programme
 from cadenza.domain.daily.user import DayCounts, enrollment
 from cadenza.domain.daily.window import DAY, WINDOW
 from cadenza.domain.errors import Conflict, LimitReached, NotFound
-from cadenza.domain.monitoring.statistics import DayTotal, DueMinuteCounts
+from cadenza.domain.monitoring.statistics import DayTotal, DueMinuteCounts, LocalCutoff
 from cadenza.domain.scheduling.calendars.calendar import calendar_of
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.ports.catalog import Page
@@ -168,9 +168,8 @@ class ProgrammeContract(Contract):
             assert missed.programme_id == name
         (gap,) = await statistics.day_totals("north", since=TODAY, until=TODAY, programme_id="evening")
         assert gap.counts.in_gaps == 1
-        until = NOON + 40 * DAY
-        waiting = await statistics.waiting("north", since=NOON, until=until, each=9, programme_id="evening")
-        assert waiting.users == {NEW_YEAR + 20 * DAY + timedelta(hours=18): 1}
+        waiting = await statistics.waiting("north", TODAY + 20 * DAY, each=9, programme_id="evening")
+        assert waiting.users == {LocalCutoff(18 * 60, NEW_YEAR + 20 * DAY + timedelta(hours=18)): 1}
 
     async def test_all_programmes_go_with_the_person(self, store: Store) -> None:
         await store.programmes.put_programme(EVENING)

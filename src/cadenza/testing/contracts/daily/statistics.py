@@ -4,10 +4,17 @@ from datetime import date, time, timedelta
 from functools import partial
 
 from cadenza.domain.daily.keys import DailyKey, daily_key
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.rules import SHARDS, finalize_success
 from cadenza.domain.daily.user import DayCounts, enrollment
 from cadenza.domain.daily.window import DAY, cutoff
-from cadenza.domain.monitoring.statistics import DayTotal, DueMinuteCounts, MissCursor, UndecidedUsers
+from cadenza.domain.monitoring.statistics import (
+    DayTotal,
+    DueMinuteCounts,
+    LocalCutoff,
+    MissCursor,
+    UndecidedUsers,
+)
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.daily.daily_fixtures import (
     NOON,
@@ -95,24 +102,34 @@ class DailyStatisticsContract(Contract):
         (left,) = await store.daily_statistics.day_totals("north", since=TODAY + DAY, until=TODAY + DAY)
         assert left.counts == DayCounts(0, 1, 1, in_gaps=1)
 
-    async def test_who_waits_is_counted_by_cutoff(self, store: Store) -> None:
+    async def test_who_waits_is_counted_by_due_minute_and_cutoff(self, store: Store) -> None:
         wanted = [enrollment("north", f"user-{n}", time(18 + n % 2)) for n in range(7)]
-        await enrolled_at(store.daily, *wanted, enrollment("south", "foreign", time(18)))
-        count = partial(store.daily_statistics.waiting, "north", since=NOON, until=NOON + DAY)
-        waiting = await count(each=10)
-        assert waiting == UndecidedUsers({EVENING: 4, EVENING + timedelta(hours=1): 3})
-        assert await store.daily_statistics.waiting(
-            "north", since=NOON, until=EVENING, each=10
-        ) == UndecidedUsers({})
+        berlin = enrollment("north", "berlin", time(18), timezone="Europe/Berlin")
+        await enrolled_at(store.daily, *wanted, berlin, enrollment("south", "foreign", time(18)))
+        count = partial(store.daily_statistics.waiting, "north", TODAY)
+        hour = timedelta(hours=1)
+        in_berlin = LocalCutoff(SIX, (await store.daily.daily_user(berlin.key)).next_cutoff)
+        assert in_berlin.cutoff in (EVENING - hour, EVENING - 2 * hour)
+        of_day = {LocalCutoff(SIX, EVENING): 4, LocalCutoff(SEVEN, EVENING + hour): 3, in_berlin: 1}
+        assert await count(each=20) == UndecidedUsers(of_day)
+        assert await store.daily_statistics.waiting("north", TODAY + DAY, each=20) == UndecidedUsers({})
         await win(store, wanted[0].key)
-        assert (await count(each=10)).users[EVENING] == 3
+        assert (await count(each=20)).users[LocalCutoff(SIX, EVENING)] == 3
+
+    async def test_who_waits_is_counted_by_programme(self, store: Store) -> None:
+        await store.programmes.put_programme(Programme(tenant_id="north", id="evening"))
+        other = enrollment("north", "ann", time(18), programme_id="evening")
+        await enrolled_at(store.daily, enrollment("north", "ann", time(19)), other)
+        waiting = await store.daily_statistics.waiting("north", TODAY, each=20, programme_id="evening")
+        assert waiting == UndecidedUsers({LocalCutoff(SIX, EVENING): 1})
 
     async def test_what_was_not_counted_to_its_end_is_not_told(self, store: Store) -> None:
         early = [enrollment("north", f"user-{n}", time(17)) for n in range(SHARDS)]
         late = [enrollment("north", f"user-{n}", time(18)) for n in range(SHARDS, 40 * SHARDS)]
         await enrolled_at(store.daily, *early, *late)
-        waiting = await store.daily_statistics.waiting("north", since=NOON, until=NOON + DAY, each=20)
-        assert waiting == UndecidedUsers({EVENING - timedelta(hours=1): SHARDS}, EVENING)
+        waiting = await store.daily_statistics.waiting("north", TODAY, each=20)
+        five = LocalCutoff(17 * 60, EVENING - timedelta(hours=1))
+        assert waiting == UndecidedUsers({five: SHARDS}, EVENING)
 
     async def test_misses_come_by_due_time_and_user_page_by_page(self, store: Store) -> None:
         dues = {"cid": time(17), "bob": time(18), "ann": time(18), "dan": time(18)}

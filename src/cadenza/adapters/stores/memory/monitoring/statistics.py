@@ -9,13 +9,15 @@ from operator import attrgetter
 from cadenza.adapters.stores.common import is_failing
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.daily.keys import DAILY
-from cadenza.domain.daily.user import DayCounts, DayStatus, Verdict
+from cadenza.domain.daily.user import DailyUser, DayCounts, DayStatus, Verdict
+from cadenza.domain.daily.window import minute_of_day
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.monitoring.statistics import (
     BEFORE_FIRST_MISS,
     DayTotal,
     DueMinuteCounts,
     GapCounts,
+    LocalCutoff,
     MissCursor,
     UndecidedUsers,
     add_gaps,
@@ -183,19 +185,23 @@ class MemoryDailyStatistics:
         return add_gaps(verdicts, gaps, since=since, until=until)
 
     async def waiting(
-        self, tenant_id: str, *, since: datetime, until: datetime, each: int, programme_id: str = DAILY
+        self, tenant_id: str, day: date, *, each: int, programme_id: str = DAILY
     ) -> UndecidedUsers:
-        users: Counter[datetime] = Counter()
+        users: Counter[LocalCutoff] = Counter()
         ends = []
         with self._lock:
             for opening in self._tables.daily_openings:
-                owed = sorted((self._tables.daily_users[key].next_cutoff, key) for _, key in opening)
-                read = list(islice((one for one in owed if since <= one[0] < until), each))
-                users.update(at for at, key in read if key[:2] == (tenant_id, programme_id))
+                of_day = (
+                    user for _, key in opening if (user := self._tables.daily_users[key]).next_date == day
+                )
+                read = sorted(of_day, key=lambda user: user.next_cutoff)[:each]
+                users.update(_cutoff_of(user) for user in read if user.key[:2] == (tenant_id, programme_id))
                 if len(read) == each:
-                    ends.append(read[-1][0])
+                    ends.append(read[-1].next_cutoff)
         known_before = min(ends, default=None)
-        known = {at: count for at, count in users.items() if known_before is None or at < known_before}
+        known = {
+            one: count for one, count in users.items() if known_before is None or one.cutoff < known_before
+        }
         return UndecidedUsers(known, known_before)
 
     async def misses(
@@ -219,6 +225,10 @@ class MemoryDailyStatistics:
         stored = self._tables.daily_verdicts.items()
         mine = (days for key, days in stored if key[:2] == (tenant_id, programme_id))
         return (one for days in mine for one in days.values())
+
+
+def _cutoff_of(user: DailyUser) -> LocalCutoff:
+    return LocalCutoff(minute_of_day(user.due), user.next_cutoff)
 
 
 def _place(verdict: Verdict) -> MissCursor:

@@ -1,7 +1,7 @@
 """Counts of daily verdicts, and of users whose day is still to come."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 from cadenza.adapters.stores.sql.daily.rows import VERDICT, read_verdict
 from cadenza.adapters.stores.sql.database import Database
@@ -14,6 +14,7 @@ from cadenza.domain.monitoring.statistics import (
     DayTotal,
     DueMinuteCounts,
     GapCounts,
+    LocalCutoff,
     MissCursor,
     UndecidedUsers,
     add_gaps,
@@ -34,9 +35,8 @@ WHERE tenant_id = $1 AND programme_id = $2 AND to_date >= $3 AND from_date <= $4
 """
 _LAST_READ = """
 SELECT * FROM (
-    SELECT next_cutoff FROM daily_users
-    WHERE shard = {shard} AND next_cutoff >= $3 AND next_cutoff < $4
-    ORDER BY next_cutoff LIMIT 1 OFFSET $5::int - 1
+    SELECT next_cutoff FROM daily_users WHERE shard = {shard} AND next_date = $3
+    ORDER BY next_cutoff LIMIT 1 OFFSET $4::int - 1
 ) AS of_{shard}
 """
 # Of each shard so many users are read. The first cutoff at which a shard ran into that limit ends the
@@ -46,12 +46,13 @@ WITH ends AS MATERIALIZED (
     SELECT min(next_cutoff) AS first
     FROM ({" UNION ALL ".join(_LAST_READ.format(shard=shard) for shard in range(SHARDS))}) AS last_read
 )
-SELECT NULL::timestamptz, 0, first FROM ends UNION ALL
-SELECT next_cutoff, count(*) FILTER (WHERE tenant_id = $1 AND programme_id = $2), NULL FROM daily_users
-WHERE shard IN ({", ".join(map(str, range(SHARDS)))}) AND next_cutoff >= $3
-    AND next_cutoff < coalesce((SELECT first FROM ends), $4)
-GROUP BY next_cutoff
+SELECT NULL::int, NULL::timestamptz, 0, first FROM ends UNION ALL
+SELECT due, next_cutoff, count(*) FILTER (WHERE tenant_id = $1 AND programme_id = $2), NULL FROM daily_users
+WHERE shard IN ({", ".join(map(str, range(SHARDS)))}) AND next_date = $3
+    AND next_cutoff < coalesce((SELECT first FROM ends), $5)
+GROUP BY due, next_cutoff
 """
+END_OF_TIME = datetime(9_999, 1, 1, tzinfo=UTC)
 MISSES = f"""
 SELECT {", ".join(VERDICT)} FROM daily_verdicts
 WHERE tenant_id = $1 AND programme_id = $2 AND service_date = $3 AND status = 'cutoff_reached'
@@ -83,9 +84,10 @@ class SqlDailyStatistics:
         return add_gaps(verdicts, gaps, since=since, until=until)
 
     async def waiting(
-        self, tenant_id: str, *, since: datetime, until: datetime, each: int, programme_id: str = DAILY
+        self, tenant_id: str, day: date, *, each: int, programme_id: str = DAILY
     ) -> UndecidedUsers:
-        rows = await self._database.read(WAITING, tenant_id, programme_id, since, until, each)
+        values = (tenant_id, programme_id, day.isoformat(), each, END_OF_TIME)
+        rows = await self._database.read(WAITING, *values)
         return _read_waiting(rows, self._database.read_moment)
 
     async def misses(
@@ -102,7 +104,11 @@ class SqlDailyStatistics:
 
 
 def _read_waiting(rows: Sequence[Row], read: Read) -> UndecidedUsers:
-    """Counts by cutoff, and the cutoff at which they end; the one row without a cutoff holds it."""
-    counts = {read(cutoff): count for cutoff, count, _ in rows if cutoff is not None and count}
-    ends = [read(end) for _, _, end in rows if end is not None]
+    """Counts by due minute and cutoff, and the cutoff at which they end; the row without one holds it."""
+    counts = {
+        LocalCutoff(due, read(cutoff)): count
+        for due, cutoff, count, _ in rows
+        if cutoff is not None and count
+    }
+    ends = [read(end) for _, _, _, end in rows if end is not None]
     return UndecidedUsers(counts, ends[0] if ends else None)

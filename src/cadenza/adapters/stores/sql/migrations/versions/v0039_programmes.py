@@ -147,7 +147,8 @@ def _add_indexes() -> None:
     """The first is all that a tick reads."""
     opening = ["shard", "opens_at", *USER, "next_cutoff", "next_date", "due"]
     op.create_index("daily_users_opening", "daily_users", opening)
-    op.create_index("daily_users_owed", "daily_users", ["shard", "next_cutoff", "tenant_id", "programme_id"])
+    owed = ["shard", "next_date", "next_cutoff", "tenant_id", "programme_id", "due"]
+    op.create_index("daily_users_owed", "daily_users", owed)
     of_day = ["tenant_id", "programme_id", "service_date"]
     op.create_index("daily_verdicts_by_day", "daily_verdicts", [*of_day, "user_id"])
     op.create_index(
