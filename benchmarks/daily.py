@@ -34,6 +34,7 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.daily.user import DONE, DailyRunResult, DailyUser
 from cadenza.domain.daily.window import WINDOW
 from cadenza.domain.daily.zones import UTC_NAME, zone_of
+from cadenza.engine.daily.programmes import OneTarget
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.ports.daily import DailyStore, DailyTargetRunner, ProgrammeStore
 from cadenza.ports.telemetry import FINALIZE, TICK, Measurements, Metadata, Telemetry
@@ -140,7 +141,7 @@ def runner(
     return DailyRunner(
         store=database.store,
         programmes=database.programmes,
-        target_runner=target_runner,
+        targets=OneTarget(target_runner),
         clock=SystemClock(),
         stopwatch=SystemStopwatch(),
         telemetry=telemetry,

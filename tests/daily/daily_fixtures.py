@@ -174,7 +174,6 @@ class DailyFixture:
         """A new process."""
         self.runner = DailyRunner(
             store=self.store,
-            target_runner=self.runs,
             clock=self.clocks,
             stopwatch=self.clocks,
             telemetry=self.telemetry,

@@ -42,7 +42,23 @@ async def test_an_http_job_names_user_and_day_and_has_one_key_for_all_attempts()
     result, requests = await sent(says("{}"), body={"kind": "digest"})
     assert result == DONE
     body = {"kind": "digest", "tenant_id": "north", "user_id": "ann", "service_date": "2026-03-10"}
-    assert requests == [("ann:2026-03-10", body)] * 2
+    assert requests == [("ann:2026-03-10", body | {"programme": "daily"})] * 2
+
+
+async def test_an_http_job_of_another_programme_has_keys_of_its_own() -> None:
+    async with a_server(says("{}")) as server, a_dispatcher() as dispatcher:
+        target_runner = HttpTargetRunner(
+            HttpTarget(server.url("/evening"), "POST"),
+            dispatcher=dispatcher,
+            clock=SystemClock(),
+            ids=FakeIds(),
+            timeout_ms=2_000,
+            programme_id="evening",
+        )
+        assert await target_runner.run("ann", DAY, tenant_id="north") == DONE
+    (request,) = server.requests
+    assert request.headers["idempotency-key"] == "evening:ann:2026-03-10"
+    assert json.loads(request.body)["programme"] == "evening"
 
 
 @pytest.mark.parametrize(

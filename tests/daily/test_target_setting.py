@@ -4,10 +4,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from tests.daily.daily_fixtures import Clocks
@@ -22,14 +23,15 @@ from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.daily.keys import daily_key
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DayStatus, enrollment
-from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.supervision import Supervisor
+from cadenza.operations.daily.programme_schemas import DailyHttpShape
 from cadenza.ports.daily import DailyTargetRunner
 from cadenza.roots.daily import TickMonitor, launch
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.daily_service import clocks_for, daily_parts_in_up
-from cadenza.roots.wiring.daily_target import DailyCallable, DailyHttp, daily_target, open_target_runner
+from cadenza.roots.wiring.daily.service import clocks_for, daily_parts_in_up
+from cadenza.roots.wiring.daily.target import ImportedFunction, daily_target, open_target_runner
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext
 from cadenza.testing import FakeLog, FakeTelemetry
@@ -81,7 +83,7 @@ def target_of(written: str) -> object:
 
 def test_a_bare_url_is_a_post() -> None:
     found = target_of("https://example.com/daily")
-    assert isinstance(found, DailyHttp)
+    assert isinstance(found, DailyHttpShape)
     assert (found.method, found.url) == ("POST", "https://example.com/daily")
     assert daily_target(Settings()) is None
 
@@ -127,7 +129,7 @@ async def test_a_function_of_the_working_directory_is_called(
     assert import_module("digests").seen == [("ada", TODAY)]
     for name in ("digests:none", "nowhere:digest", "digests", "digests:x", ":"):
         with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET is invalid"):
-            await place.target_runner(DailyCallable(kind="callable", function=name).model_dump())
+            await place.target_runner(ImportedFunction(kind="callable", function=name).model_dump())
 
 
 async def test_a_function_that_never_ends_does_not_outlive_the_program(
@@ -136,7 +138,7 @@ async def test_a_function_that_never_ends_does_not_outlive_the_program(
     (tmp_path / "endless.py").write_text("from threading import Event\ndef wait(*_):\n    Event().wait()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    target = DailyCallable(kind="callable", function="endless:wait")
+    target = ImportedFunction(kind="callable", function="endless:wait")
     async with AsyncExitStack() as stack:
         target_runner = await open_target_runner(
             stack, place.settings(target.model_dump()), place.shop, target
@@ -242,6 +244,51 @@ async def test_a_program_serves_its_own_users_daily(tmp_path: Path) -> None:
     ) as store:
         (verdict,) = await store.daily.verdicts_of(daily_key("default", "ada"))
         assert verdict.status is DayStatus.SUCCESS
+
+
+async def test_a_program_serves_a_user_in_two_programmes(tmp_path: Path) -> None:
+    app = Cadenza(f"sqlite:///{tmp_path / 'own.db'}")
+    called: set[tuple[str, str]] = set()
+    both = asyncio.Event()
+
+    def call(programme: str, user_id: str) -> None:
+        called.add((programme, user_id))
+        if len(called) == 2:
+            both.set()
+
+    @app.daily
+    async def digest(user_id: str, _: date) -> None:
+        call("daily", user_id)
+
+    @app.daily(programme="evening")
+    async def summary(user_id: str, _: date) -> None:
+        call("evening", user_id)
+
+    soon = datetime.now(UTC) + timedelta(minutes=30)
+    berlin = soon.astimezone(ZoneInfo("Europe/Berlin")).time().replace(second=0, microsecond=0)
+    async with app:
+        await app.enroll("ada", soon.time().replace(second=0, microsecond=0))
+        await app.enroll("ada", berlin, timezone="Europe/Berlin", programme="evening")
+    async with app, asyncio.timeout(30):
+        await both.wait()
+    assert called == {("daily", "ada"), ("evening", "ada")}
+
+
+async def test_a_program_is_told_of_wrong_programmes_and_zones(tmp_path: Path) -> None:
+    app = Cadenza(f"sqlite:///{tmp_path / 'own.db'}")
+
+    @app.daily(programme="evening")
+    async def summary(*_: object) -> None: ...
+
+    with pytest.raises(Conflict, match="of the programme evening already"):
+        app.daily(programme="evening")(summary)
+    with pytest.raises(InvalidRequest, match="programme"):
+        app.daily(programme="an evening")(summary)
+    async with app:
+        with pytest.raises(NotFound, match="night"):
+            await app.enroll("ada", time(7), programme="night")
+        with pytest.raises(InvalidRequest, match="time zone"):
+            await app.enroll("ada", time(7), timezone="Europe/Berlim")
 
 
 async def test_a_program_leaves_a_window_alone_that_has_opened_by_its_settings(

@@ -13,8 +13,9 @@ from cadenza.ports.clock import Stopwatch
 from cadenza.ports.daily import DailyTargetRunner
 from cadenza.ports.telemetry import TICK, Measurements, Metadata
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.daily_service import SYSTEM_CLOCKS, Clocks, daily_parts
-from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
+from cadenza.roots.wiring.daily.programmes import open_targets, same_target
+from cadenza.roots.wiring.daily.service import SYSTEM_CLOCKS, Clocks, daily_parts
+from cadenza.roots.wiring.daily.target import daily_target
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HealthServer, serve_health
 from cadenza.roots.wiring.idle import refuse_beside_up
@@ -72,10 +73,10 @@ async def serve(
         )
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
         if target_runner is None:
-            target = daily_target(settings)
-            assert target is not None, "launch has checked it"
-            target_runner = await open_target_runner(stack, settings, context, target)
-        parts = daily_parts(settings, context, target_runner, clocks)
+            targets = await open_targets(stack, settings, context)
+        else:
+            targets = same_target(log, target_runner)
+        parts = daily_parts(settings, context, targets, clocks)
         ticks = TickMonitor(clocks.stopwatch, tick_ms=settings.tick_ms)
         monitoring.events.attach("tick-monitor", ticks, {TICK})
         health = HealthServer(alive=lambda: ticks.alive, store=store.health, registry=monitoring.registry)

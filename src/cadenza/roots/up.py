@@ -27,7 +27,7 @@ from cadenza.roots.demo import FlashSale, demo_settings
 from cadenza.roots.planner import PlannerContext, PlannerService
 from cadenza.roots.settings import DEFAULT_TENANT, Settings, read_settings
 from cadenza.roots.wiring.application import open_application
-from cadenza.roots.wiring.daily_service import clocks_for, daily_parts_in_up
+from cadenza.roots.wiring.daily.service import clocks_for, daily_parts_in_up
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import is_alive
 from cadenza.roots.wiring.idle import EVENTS, idle_parts, pacing_clock

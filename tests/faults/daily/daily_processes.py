@@ -27,7 +27,7 @@ from cadenza.engine.daily.queue import DailyQueue
 from cadenza.ports.daily import PendingDay
 from cadenza.roots.daily import serve
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.daily_service import Clocks
+from cadenza.roots.wiring.daily.service import Clocks
 
 PROCESSES = multiprocessing.get_context("forkserver")
 STORES = ("cadenza.adapters.stores.postgres.store", "cadenza.adapters.stores.sqlite.store")

@@ -29,6 +29,7 @@ from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.domain.access.key import Caller
 from cadenza.engine.agents.probing import Probing
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
+from cadenza.engine.daily.programmes import OneTarget
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.monitoring import alert_delivery
 from cadenza.engine.monitoring.alert_delivery import AlertDelivery, AlertSettings
@@ -46,7 +47,7 @@ from cadenza.engine.worker.worker_settings import WorkerSettings
 from cadenza.operations.agents.socket_users import SocketUsers
 from cadenza.operations.application import Application
 from cadenza.ports.telemetry import TICK
-from cadenza.roots.wiring.daily_service import DailyService
+from cadenza.roots.wiring.daily.service import DailyService
 from cadenza.roots.wiring.worker import RestartableWorker
 from cadenza.surfaces.http.auth import Authenticator
 from cadenza.surfaces.websocket.app import SocketApp
@@ -143,7 +144,7 @@ class Roles:
         context.events.attach("ticks", ticks, [TICK])
         runner = DailyRunner(
             store=context.store.daily,
-            target_runner=DailyTargetOf(self.daily_target, context.process),
+            targets=OneTarget(DailyTargetOf(self.daily_target, context.process)),
             clock=context.clock,
             stopwatch=context.clock,
             telemetry=context.events,

@@ -13,11 +13,11 @@ from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents, TickCounts
 from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer
-from cadenza.engine.daily.programmes import OneTarget, RunnerProgrammes
+from cadenza.engine.daily.programmes import RunnerProgrammes
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.daily.tick import DailyTicker
 from cadenza.ports.clock import Clock, Stopwatch
-from cadenza.ports.daily import DailyStore, DailyTargetRunner, ProgrammeStore, ProgrammeTargets
+from cadenza.ports.daily import DailyStore, ProgrammeStore, ProgrammeTargets
 from cadenza.ports.telemetry import Logger, Telemetry
 
 
@@ -78,14 +78,13 @@ class DailyRunner:
         self,
         *,
         store: DailyStore,
-        target_runner: DailyTargetRunner,
+        targets: ProgrammeTargets,
         clock: Clock,
         stopwatch: Stopwatch,
         telemetry: Telemetry,
         log: Logger,
         settings: DailySettings = DEFAULTS,
         programmes: ProgrammeStore | None = None,
-        targets: ProgrammeTargets | None = None,
     ) -> None:
         self._clock = clock
         self._log = log
@@ -105,7 +104,7 @@ class DailyRunner:
             queue=self.queue,
             finalizer=self.finalizer,
             programmes=known,
-            targets=targets or OneTarget(target_runner),
+            targets=targets,
             daily_clock=daily_clock,
             events=events,
             max_concurrency=settings.max_concurrency,

@@ -3,20 +3,19 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from datetime import datetime, time, timedelta
-from functools import partial
+from datetime import datetime, time
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, Unpack
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.daily.callable_target import CallableTargetRunner
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.adapters.telemetry.log import ProgramLog
-from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.keys import DAILY
 from cadenza.domain.daily.user import enrollment
+from cadenza.domain.daily.zones import UTC_NAME
 from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.baseline import Baseline, Cadence, Cron, Every, Once
 from cadenza.domain.scheduling.calendars.named_day_parts import NamedDayParts
@@ -28,6 +27,7 @@ from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
+from cadenza.roots.embedding.daily_functions import DailyFunctions, DeclaresDaily, enroll_user
 from cadenza.roots.embedding.declarations import Declarations, Declared
 from cadenza.roots.embedding.functions import (
     CalendarNames,
@@ -41,8 +41,9 @@ from cadenza.roots.embedding.functions import (
     interval_ms,
     named_rules_of,
 )
-from cadenza.roots.settings import read_settings
-from cadenza.roots.wiring.daily_service import clocks_for, daily_parts
+from cadenza.roots.settings import DEFAULT_TENANT, read_settings
+from cadenza.roots.wiring.daily.programmes import open_targets
+from cadenza.roots.wiring.daily.service import clocks_for, daily_parts
 from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.idle import refuse_beside_up
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
@@ -70,7 +71,7 @@ class _Live(NamedTuple):
     parts: Sequence[Part]
 
 
-class Cadenza:
+class Cadenza(DeclaresDaily):
     """A scheduler for the functions of one program, which may run in any number of processes.
 
     Functions are declared with `every`, `cron` and `once`; they run while `run` runs,
@@ -105,7 +106,7 @@ class Cadenza:
         self._declarations = Declarations(
             clock=self._clock, cron=self._cron, log=self._log, settings=self._settings
         )
-        self._daily: CallableTargetRunner | None = None
+        self._daily = DailyFunctions()
         self._callables = CallableDispatcher(context=self._context)
         self._live: _Live | None = None
         self._running: asyncio.Task[None] | None = None
@@ -154,20 +155,19 @@ class Cadenza:
         """Run at one moment."""
         return self._declare(Once(at), dict(options))
 
-    def daily(self, function: Function) -> Function:
-        """Do this for each enrolled user once a day: a function of the user's id and the service date."""
-        if self._daily is not None:
-            raise Conflict("There is a daily function already; one does the work of all users.")
-        if self._live is not None:
-            raise Conflict("This app runs already; declare its daily function before it starts.")
-        self._daily = CallableTargetRunner(function)
-        return function
+    async def enroll(
+        self, user_id: str, due: time, *, timezone: str = UTC_NAME, programme: str = DAILY
+    ) -> None:
+        """Serve a user daily, in the window before the due time; or at another time than before.
 
-    async def enroll(self, user_id: str, due: time) -> None:
-        """Serve a user daily, in the window before the due time, in UTC; or at another time than before."""
-        wanted, window = enrollment("default", user_id, due), timedelta(minutes=self._settings.window_minutes)
-        await self._started().store.daily.enroll(
-            [wanted], partial(enroll, now=self._clock.now(), window=window)
+        The due time is on the clocks of the zone. NotFound if there is no such programme.
+        """
+        store = self._started().store
+        await enroll_user(
+            store,
+            enrollment(DEFAULT_TENANT, user_id, due, timezone=timezone, programme_id=programme),
+            now=self._clock.now(),
+            settings=self._settings,
         )
 
     def add(self, endpoint: Endpoint, *, start_now: bool = False, **calendars: Unpack[CalendarNames]) -> None:
@@ -229,6 +229,7 @@ class Cadenza:
                 cron=self._cron,
                 jitter_ms=self._settings.jitter_ms,
             )
+            self._daily.running = True
             self._live = _Live(stack.pop_all(), store, steering, supervisor, parts)
         return self._live
 
@@ -247,9 +248,10 @@ class Cadenza:
         )
         worker = await open_worker(stack, settings, context, monitoring)
         daily = []
-        if self._daily is not None:
-            stack.callback(self._daily.close)
-            daily = daily_parts(settings, context, self._daily, clocks_for(self._clock))
+        if functions := self._daily.by_programme:
+            await self._daily.store(store.programmes, now=self._clock.now())
+            targets = await open_targets(stack, settings, context, functions)
+            daily = daily_parts(settings, context, targets, clocks_for(self._clock))
         return [
             Part("declarations", self._declarations.store_late),
             Part("worker", worker.run, worker.stop),
@@ -259,6 +261,7 @@ class Cadenza:
 
     async def _stop(self) -> None:
         live, self._live, self._running = self._started(), None, None
+        self._daily.running = False
         await live.stack.aclose()
 
     def _declare(

@@ -2,22 +2,18 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
 from cadenza.adapters.daily.single_process import DailyTargetLock, SingleProcessLanes, StandInLock
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.domain.daily.user import DailyRunResult
-from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.supervision import Part
 from cadenza.ports.clock import Clock, Stopwatch
-from cadenza.ports.daily import DailyLanes, DailyTargetRunner
-from cadenza.ports.telemetry import Logger
+from cadenza.ports.daily import DailyLanes
 from cadenza.roots.settings import SQLITE, Settings
-from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
+from cadenza.roots.wiring.daily.programmes import TargetsByProgramme, open_targets
 from cadenza.roots.wiring.stores import open_pool
 from cadenza.roots.wiring.worker import ProcessContext
 
@@ -35,21 +31,6 @@ SYSTEM_CLOCKS = Clocks(SystemClock(), SystemStopwatch())
 def clocks_for(clock: Clock) -> Clocks:
     """A clock, and the steady one that runs as fast."""
     return Clocks(clock, SystemStopwatch() if isinstance(clock, SystemClock) else ClockStopwatch(clock))
-
-
-class MissingTarget:
-    """Fails every run, since no target is set; days still get their verdicts."""
-
-    def __init__(self, log: Logger) -> None:
-        self._log = log
-        self._told = False
-
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:  # noqa: ARG002 - nothing is done for anybody
-        """Fail."""
-        if not self._told:
-            self._told = True
-            self._log.warning("daily users are due, but CADENZA_DAILY_TARGET is not set")
-        return DailyRunResult("no daily target is set", ErrorClass.UNKNOWN)
 
 
 class DailyService:
@@ -99,13 +80,14 @@ def daily_settings(settings: Settings) -> DailySettings:
 def daily_parts(
     settings: Settings,
     context: ProcessContext,
-    target_runner: DailyTargetRunner,
+    targets: TargetsByProgramme,
     clocks: Clocks = SYSTEM_CLOCKS,
 ) -> list[Part]:
     """The parts of a daily runner; without a target, it stands in until a process that has one comes."""
     runner = DailyRunner(
         store=context.store.daily,
-        target_runner=target_runner,
+        programmes=context.store.programmes,
+        targets=targets,
         clock=clocks.clock,
         stopwatch=clocks.stopwatch,
         telemetry=context.telemetry,
@@ -113,8 +95,7 @@ def daily_parts(
         settings=daily_settings(settings),
     )
     context.idle.stay_open_while(lambda: runner.busy)
-    stand_in = isinstance(target_runner, MissingTarget)
-    lanes = open_lanes(settings, context, stand_in=stand_in)
+    lanes = open_lanes(settings, context, stand_in=targets.stand_in)
     return DailyService(runner, lanes, grace_ms=settings.grace_ms).parts()
 
 
@@ -124,11 +105,7 @@ async def daily_parts_in_up(
     """The parts inside `cadenza up`; without a target, days are cut off all the same."""
     if not settings.daily:
         return []
-    target = daily_target(settings)
-    target_runner: DailyTargetRunner = MissingTarget(context.log)
-    if target is not None:
-        target_runner = await open_target_runner(stack, settings, context, target)
-    return daily_parts(settings, context, target_runner, clocks)
+    return daily_parts(settings, context, await open_targets(stack, settings, context), clocks)
 
 
 def open_lanes(settings: Settings, context: ProcessContext, *, stand_in: bool) -> DailyLanes:

@@ -1,0 +1,1 @@
+"""The daily runner from settings: its targets, by programme, and its parts."""
