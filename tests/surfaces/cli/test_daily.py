@@ -8,7 +8,7 @@ import pytest
 from tests.surfaces.cli.cli_fixtures import CliRunner
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.surfaces.cli.commands.daily_import import import_users, open_lines
+from cadenza.surfaces.cli.commands.daily.file_import import import_users, open_lines
 
 
 def write(folder: Path, text: str) -> str:
@@ -48,7 +48,8 @@ def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(local: CliRunner, 
     ("line", "why"),
     [
         ("ada", "it has 1 columns"),
-        ("ada,07:30,x", "it has 3 columns"),
+        ("ada,07:30,x", "'x' is not a time zone"),
+        ("ada,07:30,UTC,x", "it has 4 columns"),
         ("ada,24:00", "due_time must be HH:MM in UTC, such as 07:30"),
         ("a b,07:30", "user_id must be"),
         (",07:30", "user_id must be"),

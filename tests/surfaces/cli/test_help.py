@@ -68,6 +68,7 @@ LAST = (
     ("rules", "delete"),
     ("endpoints", "delete"),
     ("jobs", "delete"),
+    ("daily", "programmes", "delete"),
 )
 TWICE = {
     "list_endpoint_runs",

@@ -51,7 +51,11 @@ GROUPS = {
     "turns": Group("Turns of agents of your own.", (("agents.turns", "Turns"),)),
     "daily": Group(
         "Daily users. Without a subcommand: run the daily process.",
-        (("daily", "Daily"), ("daily", "DailyReports")),
+        (
+            ("daily.users_days", "Daily"),
+            ("daily.users_days", "DailyReports"),
+            ("daily.programmes", "DailyProgrammes"),
+        ),
     ),
     "keys": Group("API keys.", (("access", "Keys"),)),
     "secrets": Group("Secrets for targets. Values are never shown.", (("access", "Secrets"),)),

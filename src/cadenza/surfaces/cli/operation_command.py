@@ -26,6 +26,9 @@ OPERATION = "__operation__"
 class Commands:
     """Commands that ask operations."""
 
+    inside = ""
+    """The name of a group of their own inside the group that they belong to; empty if there is none."""
+
     def __init__(self, open_client: ClientOpener, now: Callable[[CliOptions], datetime]) -> None:
         self._open_client = open_client
         self._time = now
@@ -104,10 +107,10 @@ def example(line: str = "", *, operation: str | None = None) -> Callable[[Method
 
 def operations_of(commands: type[Commands]) -> dict[str, str]:
     """The commands by the operations that they do."""
+    before = f"{commands.inside} " if commands.inside else ""
     return {
-        member.operation if isinstance(member, DerivedCommand) else getattr(member, OPERATION): _name(
-            attribute
-        )
+        member.operation if isinstance(member, DerivedCommand) else getattr(member, OPERATION): before
+        + _name(attribute)
         for attribute, member in vars(commands).items()
         if isinstance(member, DerivedCommand) or getattr(member, OPERATION, None) is not None
     }
@@ -127,8 +130,19 @@ class Registered(NamedTuple):
 
 def group(name: str, about: str, *commands: Commands) -> App:
     """The commands of one group; the first example is that of the group, too."""
-    found = [one for some in commands for one in _registered(some, name)]
+    found = [one for some in commands if not some.inside for one in _registered(some, name)]
     app = App(name=name, help=about, help_epilogue=f"Example: {found[0].example}")
+    _add(app, found)
+    for some in commands:
+        if some.inside:
+            app.command(_inner_group(some, name))
+    return app
+
+
+def _inner_group(commands: Commands, name: str) -> App:
+    found = list(_registered(commands, name, commands.inside))
+    about = type(commands).__doc__
+    app = App(name=commands.inside, help=about, help_epilogue=f"Example: {found[0].example}")
     _add(app, found)
     return app
 

@@ -20,6 +20,10 @@ AnAgent = Annotated[str, Parameter(help="The agent's id."), Fills("agent_id")]
 ASchedule = Annotated[str, Parameter(help="The schedule's id, such as sched-a7b3c."), Fills("schedule_id")]
 ATurn = Annotated[str, Parameter(help="The turn's id."), Fills("turn_id")]
 ARecord = Annotated[str, Parameter(help="The audit record's id."), Fills("record_id")]
+AProgramme = Annotated[str, Parameter(help="The id of the daily programme."), Fills("programme_id")]
+InProgramme = Annotated[
+    str | None, Parameter(name="--programme", help="The id of the daily programme; daily, if left out.")
+]
 AKey = Annotated[str, Parameter(help="The key's id, which is no secret.")]
 ASecret = Annotated[
     str, Parameter(help="The secret's name; ${secret:NAME} refers to it."), Fills("secret_name")
@@ -88,6 +92,7 @@ ARGUMENTS = {
     "condition_id": FieldParameter("condition", ACondition),
     "route_id": FieldParameter("route", ARoute),
     "channel_id": FieldParameter("channel", AChannel),
+    "programme_id": FieldParameter("programme", AProgramme),
 }
 """Fields in an operation's path."""
 OPTIONS = {
@@ -98,6 +103,7 @@ OPTIONS = {
     "failing": FieldParameter("failing", Failing, default=False),
     "hours": FieldParameter("hours", Hours, 24),
     "with_days": FieldParameter("with_days", WithDays, default=False),
+    "programme": FieldParameter("programme", InProgramme, None),
 }
 """Other fields, for commands that offer them."""
 

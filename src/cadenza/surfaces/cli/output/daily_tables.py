@@ -3,8 +3,20 @@
 from collections.abc import Iterator
 from typing import Any
 
-from cadenza.surfaces.cli.output.formatting import Column, Part, card, listing, many, moment, table, text
+from cadenza.surfaces.cli.output.formatting import (
+    Column,
+    Part,
+    card,
+    listing,
+    many,
+    moment,
+    span,
+    table,
+    text,
+    yes,
+)
 
+AS_SET = "as the settings say"
 CAUSES = {
     "down": "scheduler was down",
     "stalled": "scheduler was stalled",
@@ -13,16 +25,17 @@ CAUSES = {
 }
 USERS = (
     Column("user", lambda user: user["user_id"]),
-    Column("due (UTC)", lambda user: user["due_time"], whole=True),
-    Column("next cutoff", lambda user: moment(user["next_cutoff"]), whole=True),
-    Column("last date (UTC)", lambda user: user["last_date"], whole=True),
+    Column("due", lambda user: user["due_time"], whole=True),
+    Column("time zone", lambda user: user["timezone"], whole=True),
+    Column("next cutoff", lambda user: moment(_next_of(user)["cutoff"]), whole=True),
+    Column("last date", lambda user: user["last_date"], whole=True),
     Column("result", lambda user: user["status"], whole=True),
 )
 VERDICTS = (
-    Column("date (UTC)", lambda verdict: verdict["service_date"], whole=True),
+    Column("date", lambda verdict: verdict["service_date"], whole=True),
     Column("user", lambda verdict: verdict["user_id"]),
     Column("result", lambda verdict: verdict["status"], whole=True),
-    Column("due (UTC)", lambda verdict: verdict["due_time"], whole=True),
+    Column("due", lambda verdict: verdict["due_time"], whole=True),
     Column("recorded", lambda verdict: moment(verdict["decided_at"]), whole=True),
     Column(
         "missed because",
@@ -36,17 +49,75 @@ GAPS = (
 )
 
 
+def _next_of(user: Any) -> Any:
+    """The next day that is served, and its window."""
+    return user["next_served"] or {"date": None, "opens_at": None, "cutoff": None}
+
+
+TARGETS = {"http": "url", "prompt": "agent_id", "callable": "function"}
+EVERY_DAY = 7
+
+
+def _target(programme: Any) -> str | None:
+    """What a programme does, in short; None if the settings say it."""
+    target = programme["target"]
+    return None if target is None else f"{target['kind']} {target[TARGETS[target['kind']]]}"
+
+
+def _weekdays(programme: Any) -> str:
+    return "every day" if len(programme["weekdays"]) == EVERY_DAY else ", ".join(programme["weekdays"])
+
+
+def _minutes(count: int | None) -> str | None:
+    return None if count is None else many(count, "minute")
+
+
+PROGRAMMES = (
+    Column("id", lambda programme: programme["id"]),
+    Column("name", lambda programme: programme["name"]),
+    Column("target", lambda programme: _target(programme) or AS_SET),
+    Column("window", lambda programme: _minutes(programme["window_minutes"]) or AS_SET),
+    Column("on", _weekdays),
+    Column("share", lambda programme: f"{programme['share_percent']}%", right=True),
+)
+
+
+def programme(found: Any) -> Iterator[Part]:
+    """One programme."""
+    timeout = found["job_timeout_ms"]
+    yield card(
+        {
+            "programme": found["id"],
+            "name": found["name"],
+            "target": _target(found) or AS_SET,
+            "window": _minutes(found["window_minutes"]) or AS_SET,
+            "retry delay": _minutes(found["retry_delay_minutes"]) or AS_SET,
+            "job timeout": AS_SET if timeout is None else span(timeout),
+            "on": _weekdays(found),
+            "only during": found["only_during"],
+            "never during": found["never_during"],
+            "share of slots": f"{found['share_percent']}%",
+            "cutoff resets conversations": yes(found["resets_conversation"]),
+        }
+    )
+
+
 def user(found: Any) -> Iterator[Part]:
     """One user."""
-    changes = ", ".join(f"{one['due_time']} from {one['from_date']}" for one in found["changes"])
+    changes = ", ".join(
+        f"{one['due_time']} {one['timezone']} from {one['from_date']}" for one in found["changes"]
+    )
+    window = _next_of(found)
     last = None if found["last_date"] is None else f"{found['last_date']}: {found['status']}"
     yield card(
         {
             "user": found["user_id"],
-            "due": f"{found['due_time']} UTC",
-            "next window": f"{moment(found['next_opens_at'])} to {moment(found['next_cutoff'])}",
+            "programme": found["programme"],
+            "due": f"{found['due_time']} {found['timezone']}",
+            "next date": window["date"] or "none within 400 days",
+            "next window": window["date"] and f"{moment(window['opens_at'])} to {moment(window['cutoff'])}",
             "from a later date": changes or None,
-            "last date (UTC)": last,
+            "last date": last,
             "last success": moment(found["last_run_at"]),
         }
     )
@@ -77,7 +148,7 @@ def day(found: Any) -> Iterator[Part]:
 
 
 WINDOWS = (
-    Column("due (UTC)", lambda window: window["due_time"], whole=True),
+    Column("due", lambda window: window["due_time"], whole=True),
     Column("opens", lambda window: moment(window["opens_at"])),
     Column("succeeded", lambda window: f"{window['success']:,}", right=True),
     Column(
@@ -86,7 +157,7 @@ WINDOWS = (
     Column("missed", lambda window: f"{window['cutoff_reached']:,}", right=True),
 )
 HISTORY = (
-    Column("date (UTC)", lambda one: one["date"], whole=True),
+    Column("date", lambda one: one["date"], whole=True),
     Column("succeeded", lambda one: f"{one['success']:,}", right=True),
     Column("missed", lambda one: f"{one['cutoff_reached']:,}", right=True),
     Column("in an outage", lambda one: f"{one['late']:,}", right=True),

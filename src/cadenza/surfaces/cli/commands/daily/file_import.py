@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM
+from cadenza.domain.daily.zones import check_timezone
 from cadenza.domain.errors import MOST_FAULTS, Fault, InvalidRequest
 from cadenza.domain.json_values import unreadable_json
 from cadenza.domain.text_patterns import AN_ID
 from cadenza.domain.wording import text_in_words
 from cadenza.surfaces.cli.connection import OperationClient
 from cadenza.surfaces.cli.output.terminal import counting
+from cadenza.surfaces.cli.parameters import present
 
-FIELDS = ("user_id", "due_time")
+FIELDS = ("user_id", "due_time", "timezone")
+REQUIRED = FIELDS[:2]
 AT_ONCE = 1_000
 MOST_REPORTED = MOST_FAULTS - 2
 """Beside them, it is told how many more there are, and that nothing was taken."""
@@ -85,13 +88,15 @@ def open_lines(name: str) -> Iterator[FileLines]:
         yield FileLines(file)
 
 
-async def import_users(client: OperationClient, lines: FileLines) -> dict[str, Any]:
+async def import_users(
+    client: OperationClient, lines: FileLines, programme: str | None = None
+) -> dict[str, Any]:
     """Store all users, a thousand in one commit; after an interruption it can be run again."""
-    total = _checked(lines)
+    total, of_programme = _checked(lines), present(programme=programme)
     done = 0
     with counting("importing…", total=total) as progress:
         for users in _batches(lines.users()):
-            await client.ask("put_daily_users", {"users": list(users)})
+            await client.ask("put_daily_users", {"users": list(users), **of_programme})
             done += len(users)
             progress(done)
     return {"lines": done}
@@ -148,8 +153,8 @@ def _from_json(text: str) -> dict[str, Any]:
         found = json.loads(text)
     except ValueError as problem:
         raise InvalidLine(f"{unreadable_json(problem)}.") from None
-    if not isinstance(found, dict) or found.keys() != set(FIELDS):
-        raise InvalidLine('it must be {"user_id": "...", "due_time": "HH:MM"}.')
+    if not isinstance(found, dict) or not set(REQUIRED) <= found.keys() <= set(FIELDS):
+        raise InvalidLine('it must be {"user_id": "...", "due_time": "HH:MM"}, or have a timezone, too.')
     return found
 
 
@@ -158,11 +163,11 @@ def _from_csv(text: str, number: int) -> dict[str, Any] | None:
         cells = [cell.strip() for cell in next(csv.reader([text], strict=True))]
     except csv.Error:
         raise InvalidLine("it is not CSV.") from None
-    if number == 1 and tuple(cells) == FIELDS:
+    if number == 1 and tuple(cells) in (REQUIRED, FIELDS):
         return None
-    if len(cells) != len(FIELDS):
-        raise InvalidLine(f"it has {len(cells)} columns; expected user_id,due_time.")
-    return dict(zip(FIELDS, cells, strict=True))
+    if not len(REQUIRED) <= len(cells) <= len(FIELDS):
+        raise InvalidLine(f"it has {len(cells)} columns; expected user_id,due_time[,timezone].")
+    return {name: cell for name, cell in zip(FIELDS, cells, strict=False) if cell or name in REQUIRED}
 
 
 def _checked_user(user: dict[str, Any]) -> User:
@@ -171,4 +176,13 @@ def _checked_user(user: dict[str, Any]) -> User:
         raise InvalidLine(f"user_id must be {text_in_words(AN_ID)}.")
     if not isinstance(due_time, str) or not A_DUE_TIME.fullmatch(due_time):
         raise InvalidLine(f"due_time must be {DUE_TIME_FORM}.")
-    return {"user_id": user_id, "due_time": due_time}
+    return {"user_id": user_id, "due_time": due_time, **_checked_zone(user)}
+
+
+def _checked_zone(user: dict[str, Any]) -> User:
+    if "timezone" not in user:
+        return {}
+    try:
+        return {"timezone": check_timezone(user["timezone"])}
+    except InvalidRequest as problem:
+        raise InvalidLine(problem.message) from None

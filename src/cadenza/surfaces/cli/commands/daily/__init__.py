@@ -1,0 +1,1 @@
+"""`cadenza daily …`: daily users, their days, and programmes."""
