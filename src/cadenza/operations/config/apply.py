@@ -24,6 +24,12 @@ from cadenza.operations.config.changes import Action, Difference, Kind
 from cadenza.operations.config.difference import Decision, decide
 from cadenza.operations.config.export import config_of
 from cadenza.operations.config.limits import limit_differences, limits_of, with_limits, write_limits
+from cadenza.operations.config.programmes import (
+    programme_differences,
+    stored_programmes,
+    with_programmes,
+    write_programmes,
+)
 from cadenza.operations.config.schemas import (
     MOST_ENDPOINTS,
     ConfigAlertRoute,
@@ -32,6 +38,7 @@ from cadenza.operations.config.schemas import (
 )
 from cadenza.operations.config.validation import calendar_ids_in, read_intent
 from cadenza.operations.context import RequestContext
+from cadenza.operations.daily.programme_schemas import ConfigProgramme
 from cadenza.operations.fields import Flag
 from cadenza.operations.long_pages import size_of
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
@@ -57,7 +64,7 @@ class ApplyConfig(ConfigDocument):
     prune: Flag = False
     """Delete endpoints and rules of the file's jobs that it does not name, and jobs that a file made and this
     one does not name, with all that is theirs. Jobs that were made otherwise are never deleted. If the file
-    has `alert_routes` or `limits`, those that it does not name are deleted, too."""
+    has `alert_routes`, `limits` or `programmes`, those that it does not name are deleted, too."""
 
 
 class FieldView(View):
@@ -69,7 +76,7 @@ class FieldView(View):
 
 
 class DifferenceView(View):
-    """A job, an endpoint, a rule or a limit that changes."""
+    """A job, an endpoint, a rule, a limit or a daily programme that changes."""
 
     action: Action
     kind: Kind
@@ -119,13 +126,15 @@ class ConfigView(View):
     jobs: list[ConfigJob]
     alert_routes: list[ConfigAlertRoute] = []
     """Their addresses are written as they are shown; applied here, such an address means the stored one."""
+    programmes: list[ConfigProgramme] = []
+    """Daily programmes; `daily` only if something is stored about it."""
 
 
 @operation("POST /v1/apply", Scope.WRITE, bulk=True, ranked=True)
 async def apply_config(context: RequestContext, command: ApplyConfig) -> AppliedView:
     """Bring all that a configuration names to what it says, in one commit: all of it, or nothing.
 
-    It names jobs with their endpoints and rules, alert routes, and limits.
+    It names jobs with their endpoints and rules, alert routes, limits, and daily programmes.
 
     What it does not mention stays: hints, pauses, history, and jobs, endpoints and rules that it does
     not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
@@ -142,6 +151,7 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     outside = await parents_outside(context, [one.endpoint for one in intent.endpoints.values()])
     intent = replace(intent, outside_parents=outside)
     changed_limits = await limit_differences(context, command.limits, prune=command.prune)
+    changed_programmes = await programme_differences(context, command.programmes, prune=command.prune)
     decisions: list[Decision] = []
 
     def decide_changes(current: BulkState) -> BulkChange:
@@ -152,7 +162,9 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     await context.store.catalog.change_in_bulk(context.tenant_id, intent.scope(), decide_changes)
     _note(context, () if command.dry_run else decisions[-1].differences)
     await write_limits(context, () if command.dry_run else changed_limits)
+    await write_programmes(context, () if command.dry_run else changed_programmes)
     decision = with_limits(decisions[-1], command.limits, changed_limits)
+    decision = with_programmes(decision, command.programmes, changed_programmes)
     return await beside_event_loop(AppliedView.of, decision, applied=not command.dry_run)
 
 
@@ -187,6 +199,7 @@ async def export_config(context: RequestContext, command: ExportConfig) -> Confi
         limits=limits,
         jobs=await to_thread(config_of, jobs, endpoints, rules),
         alert_routes=config_routes(routes),
+        programmes=await stored_programmes(context),
     )
 
 

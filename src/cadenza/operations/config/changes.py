@@ -13,9 +13,10 @@ from cadenza.domain.scheduling.calendars.rules import CalendarRules
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import DEFINITION_FIELDS
 from cadenza.operations.config.alert_routes import OF_ROUTE
+from cadenza.operations.daily.programme_schemas import OF_PROGRAMME, ConfigProgramme
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CALENDAR
 
-Kind = Literal["job", "endpoint", "rule", "alert_route", "limit"]
+Kind = Literal["job", "endpoint", "rule", "alert_route", "limit", "programme"]
 OF_JOB = ("name", "description", "active", "metadata")
 OF_ENDPOINT = (*DEFINITION_FIELDS, "enabled")
 OF_LIMIT = ("max_in_flight", "max_per_minute")
@@ -25,8 +26,9 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
     "rule": OF_RULE,
     "alert_route": OF_ROUTE,
     "limit": OF_LIMIT,
+    "programme": OF_PROGRAMME,
 }
-Defined = Job | Endpoint | Rule | AlertRoute | RunLimit
+Defined = Job | Endpoint | Rule | AlertRoute | RunLimit | ConfigProgramme
 
 
 class Action(StrEnum):
@@ -40,7 +42,7 @@ class Action(StrEnum):
 
 
 class Difference(NamedTuple):
-    """One job, endpoint, rule, alert route or limit that changes, as it is and as it will be."""
+    """One thing that changes, as it is and as it will be."""
 
     action: Action
     kind: Kind

@@ -30,6 +30,7 @@ from cadenza.operations.config.rule_words import (
     milliseconds_of,
     with_milliseconds,
 )
+from cadenza.operations.daily.programme_schemas import ConfigProgrammes
 from cadenza.operations.fields import IF_GIVEN, Flag, Id, Labels, Metadata, Name, Priority, Text
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command
@@ -215,6 +216,8 @@ class ConfigDocument(Command):
     jobs: Annotated[list[ConfigJob], Field(max_length=MOST_ENDPOINTS)] = []
     alert_routes: ConfigAlertRoutes | None = None
     """If left out, alert routes stay as they are, also when others are pruned."""
+    programmes: ConfigProgrammes | None = IF_GIVEN
+    """Daily programmes. If left out, they stay as they are, also when others are pruned."""
     _written: Any = PrivateAttr(default=None)
 
     @model_validator(mode="wrap")

@@ -19,8 +19,13 @@ LARGE_FIRST = sorted(UNITS_MS.items(), key=lambda unit: -unit[1])
 def to_yaml(document: Mapping[str, Any]) -> str:
     """The YAML of what `export_config` answers."""
     plain = ConfigDocument.model_validate(document).model_dump(mode="json", exclude_defaults=True)
-    if not plain.get("limits"):
-        plain.pop("limits", None)
+    for name in ("limits", "programmes"):
+        if not plain.get(name):
+            plain.pop(name, None)
+    for programme in plain.get("programmes", []):
+        _shorten_target(programme)
+    if "programmes" in plain:
+        plain["programmes"] = [{"id": one["id"], **one} for one in plain["programmes"]]
     for job in plain.get("jobs", []):
         _without_name(job)
         for endpoint in job.get("endpoints", []):
@@ -42,8 +47,7 @@ def span(span_ms: int) -> str:
 
 def _shorten(endpoint: dict[str, Any]) -> None:
     _without_name(endpoint)
-    if endpoint["target"].keys() == {"kind", "url"}:
-        endpoint["target"] = endpoint["target"]["url"]
+    _shorten_target(endpoint)
     endpoint["baseline"] = _short_baseline(endpoint["baseline"])
     for part, words in (("guard", GUARD), ("policy", POLICY)):
         if part in endpoint:
@@ -59,6 +63,11 @@ def _short_baseline(baseline: dict[str, Any]) -> dict[str, Any] | str:
             part["cadence"] = _short_baseline(part["cadence"])
         baseline["otherwise"] = _short_baseline(baseline["otherwise"])
     return baseline
+
+
+def _shorten_target(owner: dict[str, Any]) -> None:
+    if owner.get("target", {}).keys() == {"kind", "url"}:
+        owner["target"] = owner["target"]["url"]
 
 
 def _shorten_rule(rule: dict[str, Any]) -> None:
