@@ -79,7 +79,7 @@ CREATE INDEX daily_misses ON daily_verdicts (tenant_id, programme_id, service_da
 CREATE INDEX daily_users_opening ON daily_users (shard, opens_at, tenant_id, programme_id, user_id, next_cutoff, next_date, due)
 
 -- index daily_users_owed of daily_users
-CREATE INDEX daily_users_owed ON daily_users (shard, next_cutoff, tenant_id, programme_id)
+CREATE INDEX daily_users_owed ON daily_users (shard, next_date, next_cutoff, tenant_id, programme_id, due)
 
 -- index daily_verdicts_by_day of daily_verdicts
 CREATE INDEX daily_verdicts_by_day ON daily_verdicts (tenant_id, programme_id, service_date, user_id)
