@@ -27,7 +27,7 @@ class CalendarStore(Protocol):
     """Calendars of tenants.
 
     Whatever names a calendar holds its compiled spans: from the commit that writes the calendar, or that
-    names it.
+    names it. To write an endpoint, a job or a programme with an older version of a calendar is a Conflict.
     """
 
     async def put_calendar(

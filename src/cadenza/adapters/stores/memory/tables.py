@@ -8,7 +8,14 @@ from functools import partial
 from threading import RLock
 from typing import NamedTuple
 
-from cadenza.adapters.stores.common import following_job, not_found, owners_of_prompts, wakes, with_job_active
+from cadenza.adapters.stores.common import (
+    calendar_changed,
+    following_job,
+    not_found,
+    owners_of_prompts,
+    wakes,
+    with_job_active,
+)
 from cadenza.adapters.stores.memory.scheduling.due_index import DueByShare, DueIndex
 from cadenza.adapters.stores.wakeup import TurnWakeups, UserWakeups, Wakeups
 from cadenza.domain.access.audit import AuditRecord
@@ -30,8 +37,10 @@ from cadenza.domain.monitoring.condition import Condition, ConditionKey
 from cadenza.domain.monitoring.heartbeat import Signal
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.abandon import is_suspect, sweep_at
+from cadenza.domain.scheduling.abandon import sweep_at
+from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.compile import CompiledCalendar
+from cadenza.domain.scheduling.calendars.following import calendars_of
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.run import ProcessDeath, Run, SkippedSlot, skipped_run
@@ -187,6 +196,7 @@ class MemoryTables:
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Write a new endpoint, active if its job is, and wake the workers."""
         self.check_owners([endpoint])
+        self.refuse_older(endpoint.tenant_id, calendars_of(endpoint))
         self.ranks[endpoint.key] = len(self.ranks)
         self.put_endpoint(self.under_limits(following_job(endpoint, self._job_of(endpoint))))
         self.wakeups.notify([endpoint.tenant_id])
@@ -195,6 +205,9 @@ class MemoryTables:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
         self.check_owners([amended.endpoint])
         after = amended.endpoint
+        self.refuse_older(
+            after.tenant_id, {*calendars_of(after)} - {*calendars_of(self.endpoints[after.key])}
+        )
         if after.job_id != self.endpoints[after.key].job_id:
             after = following_job(after, self._job_of(after))
         after = self.under_limits(with_job_active(after, self._job_of(after)))
@@ -207,6 +220,13 @@ class MemoryTables:
         if moved:
             self.wakeups.notify([after.tenant_id])
         return amended._replace(endpoint=after)
+
+    def refuse_older(self, tenant_id: str, named: Iterable[Calendar]) -> None:
+        """Conflict if a calendar was written since it was looked up."""
+        for one in named:
+            stored = self.calendars.get((tenant_id, one.id))
+            if stored is not None and stored.calendar != one:
+                raise calendar_changed(one.id)
 
     def under_limits(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint under those limits that are about it."""
@@ -245,24 +265,9 @@ class MemoryTables:
         large = run.response is not None or run.traceback is not None
         self.feed.append(run._replace(response=None, traceback=None) if large else run)
 
-    def note_deaths(self, keys: Iterable[EndpointKey]) -> None:
-        """Note what the holders of these endpoints' leases have in flight, once for all their leases."""
-        leased = [one for one in self.endpoints.values() if one.lease is not None]
-        tokens = {one.lease.token for one in leased if one.lease}
-        self.holders = {token: holder for token, holder in self.holders.items() if token in tokens}
-        self.deaths = {token: death for token, death in self.deaths.items() if token in tokens}
-        in_flight: dict[str | None, list[Endpoint]] = defaultdict(list)
-        for one in leased:
-            if one.lease and self.runs[one.key][one.lease.run_id].started_at is not None:
-                in_flight[self.holders.get(one.lease.token)].append(one)
-        dying = {self.holders.get(one.lease.token) for one in map(self.endpoint, keys) if one.lease}
-        for token, holder in self.holders.items():
-            if holder in dying and in_flight[holder]:
-                death = ProcessDeath(len(in_flight[holder]), sum(map(is_suspect, in_flight[holder])))
-                self.deaths.setdefault(token, death)
-
     def put_job(self, job: Job) -> None:
         """Write a job; its endpoints become active or inactive with it."""
+        self.refuse_older(job.tenant_id, job.calendar_rules.calendars)
         self.jobs[job.tenant_id, job.id] = job
         self._follow_job(job.tenant_id, job.id)
 

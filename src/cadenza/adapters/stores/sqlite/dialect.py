@@ -31,7 +31,10 @@ DIALECT = (
     ),
     (re.compile(r" OFFSET 0\b"), ""),
     (re.compile(r"::\w+(?:\[\])?"), ""),
-    (re.compile(r"\s+FOR (?:NO KEY UPDATE|UPDATE|KEY SHARE)(?: OF \w+(?:, \w+)*)?(?: SKIP LOCKED)?"), ""),
+    (
+        re.compile(r"\s+FOR (?:NO KEY UPDATE|UPDATE|KEY SHARE|SHARE)(?: OF \w+(?:, \w+)*)?(?: SKIP LOCKED)?"),
+        "",
+    ),
     (re.compile(r"([\w.]+) #>> '\{(\w+),(\w+)\}'"), r"json_extract(\1, '$.\2.\3')"),
     (re.compile(r"([\w.]+) ->> '(\w+)'"), r"json_extract(\1, '$.\2')"),
     (re.compile(r"to_char\((\w+) AT TIME ZONE 'UTC', 'YYYY-MM-DD'\)"), r"date(\1 / 1000000, 'unixepoch')"),

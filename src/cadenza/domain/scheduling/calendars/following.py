@@ -12,12 +12,16 @@ from cadenza.domain.scheduling.nudge import replan
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 
 
-def calendar_ids(endpoint: Endpoint) -> frozenset[str]:
-    """The ids of all calendars that an endpoint names, those of its job and of its day parts too."""
-    named = endpoint.calendar_rules.calendars
+def calendars_of(endpoint: Endpoint) -> tuple[Calendar, ...]:
+    """All calendars that an endpoint names, those of its job and of its day parts too."""
     if isinstance(endpoint.baseline, DayParts):
-        named += endpoint.baseline.calendars
-    return frozenset(one.id for one in named)
+        return (*endpoint.calendar_rules.calendars, *endpoint.baseline.calendars)
+    return endpoint.calendar_rules.calendars
+
+
+def calendar_ids(endpoint: Endpoint) -> frozenset[str]:
+    """Their ids."""
+    return frozenset(one.id for one in calendars_of(endpoint))
 
 
 def follow_calendar(

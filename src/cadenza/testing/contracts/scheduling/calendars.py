@@ -30,6 +30,7 @@ from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
 EVERY_DAY = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY = CalendarParts(weekly=(WeeklyHours(EVERY_DAY, "08:00", "18:00"),))
+DAY_LONG = timedelta(days=1)
 NIGHT = CalendarParts(weekly=(WeeklyHours(EVERY_DAY, "20:00", "06:00"),))
 
 
@@ -52,6 +53,10 @@ async def put(bench: Bench, one: CompiledCalendar, **given: Any) -> CalendarDefi
 
 async def stored(bench: Bench, endpoint_id: str) -> Endpoint:
     return await bench.store.endpoints.get(EndpointKey("default", endpoint_id))
+
+
+def changed(endpoint: Endpoint, **fields: Any) -> ChangedEndpoint:
+    return ChangedEndpoint(evolve(endpoint, **fields))
 
 
 def only(calendar: Calendar) -> CalendarRules:
@@ -134,6 +139,29 @@ class CalendarContract(Contract):
         await bench.add("due", calendar_rules=only(work.calendar), next_run_at=now)
         await put(bench, compiled(bench, open_during=NIGHT))
         assert (await stored(bench, "due")).next_run_at == now
+
+    async def test_what_was_given_an_older_version_of_a_calendar_is_not_written(self, bench: Bench) -> None:
+        older, night, later = (
+            compiled(bench),
+            compiled(bench, open_during=NIGHT),
+            bench.clock.now() + DAY_LONG,
+        )
+        await put(bench, older)
+        await bench.add("free", next_run_at=later)
+        await put(bench, night)
+        parts = DayParts((DayPart(older.calendar, Every(MINUTE)),), Every(15 * MINUTE))
+        for fields in ({"calendar_rules": only(older.calendar)}, {"baseline": parts}):
+            with pytest.raises(Conflict, match="The calendar work was changed meanwhile; try again"):
+                await bench.add("new", next_run_at=later, **fields)
+            with pytest.raises(Conflict, match="changed meanwhile"):
+                await bench.store.endpoints.amend(EndpointKey("default", "free"), partial(changed, **fields))
+        with pytest.raises(Conflict, match="changed meanwhile"):
+            await bench.store.catalog.add_job(
+                Job(id="shop", name="Shop", calendar_rules=only(older.calendar))
+            )
+        with pytest.raises(Conflict, match="changed meanwhile"):
+            await bench.store.programmes.put_programme(Programme(id="early", only_during=older.calendar))
+        assert await bench.store.calendars.uses("default", "work") == []
 
     async def test_a_refused_change_leaves_the_calendar_as_it_was(self, bench: Bench) -> None:
         work = compiled(bench)

@@ -22,6 +22,7 @@ class MemoryProgrammes:
             stored = self._tables.programmes
             others = [key for key in stored if key.tenant_id == programme.tenant_id and key != programme.key]
             refuse_too_many(len(others))
+            self._tables.refuse_older(programme.tenant_id, programme.calendars)
             if programme.key in stored:
                 programme = replace(programme, created_at=stored[programme.key].created_at)
             stored[programme.key] = programme

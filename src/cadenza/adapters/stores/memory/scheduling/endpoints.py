@@ -1,7 +1,8 @@
 """Endpoints, their claims and their runs."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -21,9 +22,10 @@ from cadenza.adapters.stores.wakeup import EventWakeup
 from cadenza.domain.access.places import NO_BOUNDS, ClaimShares
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.agents.probe import NOTES_OWNER
+from cadenza.domain.scheduling.abandon import is_suspect
 from cadenza.domain.scheduling.due import Cancel, Recheck, claim
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Lease, evolve
-from cadenza.domain.scheduling.run import UNKNOWN_DEATH, Claim, Completion, open_run
+from cadenza.domain.scheduling.run import UNKNOWN_DEATH, Claim, Completion, ProcessDeath, open_run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import ANY, Admission
@@ -143,7 +145,7 @@ class MemoryEndpoints:
                 for _, entry in zip(range(limit), self._tables.sweeps.take_until(now()), strict=False)
             ]
             if any(self._tables.endpoints[key].lease for key in keys):
-                self._tables.note_deaths(keys)
+                _note_deaths(self._tables, keys)
             for key in keys:
                 endpoint = self._tables.endpoints[key]
                 if endpoint.lease is not None:
@@ -219,3 +221,20 @@ class MemoryEndpoints:
     def _close(self, settled: SettledRun) -> None:
         self._tables.put_endpoint(settled.endpoint, settled.skipped)
         self._tables.put_run(settled.run)
+
+
+def _note_deaths(tables: MemoryTables, keys: Iterable[EndpointKey]) -> None:
+    """Note what the holders of these endpoints' leases have in flight, once for all their leases."""
+    leased = [one for one in tables.endpoints.values() if one.lease is not None]
+    tokens = {one.lease.token for one in leased if one.lease}
+    tables.holders = {token: holder for token, holder in tables.holders.items() if token in tokens}
+    tables.deaths = {token: death for token, death in tables.deaths.items() if token in tokens}
+    in_flight: dict[str | None, list[Endpoint]] = defaultdict(list)
+    for one in leased:
+        if one.lease and tables.runs[one.key][one.lease.run_id].started_at is not None:
+            in_flight[tables.holders.get(one.lease.token)].append(one)
+    dying = {tables.holders.get(one.lease.token) for one in map(tables.endpoint, keys) if one.lease}
+    for token, holder in tables.holders.items():
+        if holder in dying and in_flight[holder]:
+            death = ProcessDeath(len(in_flight[holder]), sum(map(is_suspect, in_flight[holder])))
+            tables.deaths.setdefault(token, death)
