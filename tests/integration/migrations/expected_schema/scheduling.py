@@ -28,7 +28,7 @@ jobs = Table(
     Column("created_at", Moment),
     Column("metadata", Document),
     Column("pause_origin", Text),
-    Column("calendar_rules", Text),
+    Column("calendar_rules", Document),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
 

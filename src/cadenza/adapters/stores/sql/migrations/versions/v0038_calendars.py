@@ -3,7 +3,7 @@
 from alembic import op
 from sqlalchemy import Column, PrimaryKeyConstraint
 
-from cadenza.adapters.stores.sql.migrations.columns import Document, keys, moments, texts
+from cadenza.adapters.stores.sql.migrations.columns import Document, keys, moments
 
 revision = "0038"
 down_revision = "0037"
@@ -26,4 +26,4 @@ def upgrade() -> None:
     op.create_table("calendar_uses", *keys(*USE), PrimaryKeyConstraint(*USE))
     op.create_index("calendars_compiled_until", "calendars", ["compiled_until"])
     op.create_index("calendar_uses_by_user", "calendar_uses", ["tenant_id", "kind", "used_by_id"])
-    op.add_column("jobs", *texts("calendar_rules"))
+    op.add_column("jobs", Column("calendar_rules", Document))
