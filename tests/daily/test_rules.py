@@ -5,7 +5,6 @@ from datetime import UTC, date, datetime, time, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.daily.model.reference_model import Timetable
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.clock_trust import ClockTrust
@@ -13,7 +12,6 @@ from cadenza.domain.daily.rules import (
     SHARDS,
     ServicePeriod,
     concurrency_of_lanes,
-    enroll,
     finalize_cutoffs,
     finalize_success,
     lane_count,
@@ -32,7 +30,6 @@ DAYS = st.dates(date(2024, 1, 1), date(2030, 12, 31))
 WINDOWS = st.one_of(st.just(60), st.integers(1, 1_440), st.sampled_from([1, 1_439, 1_440])).map(
     lambda minutes: timedelta(minutes=minutes)
 )
-MINUTES = st.one_of(st.integers(0, 3 * 1_440), st.sampled_from([0, 59, 60, 61, 1_439, 1_440, 1_441]))
 
 
 @given(due=DUES, day=DAYS, window=WINDOWS)
@@ -52,36 +49,6 @@ def test_a_window_is_an_hour_unless_it_is_set_otherwise() -> None:
 
 def a_daily_user(due: time, now: datetime = START, window: timedelta = WINDOW) -> DailyUser:
     return new_daily_user(enrollment("north", "ann", due), now, window=window)
-
-
-@given(
-    due=DUES,
-    changes=st.lists(st.tuples(DUES, MINUTES, st.sampled_from(["wait", "settle"]), WINDOWS), max_size=6),
-)
-def test_every_day_has_one_cutoff_whatever_is_changed_and_when(
-    due: time, changes: list[tuple[time, int, str, timedelta]]
-) -> None:
-    """Also when windows are set to another length between the changes."""
-    now, user, table = START, a_daily_user(due), Timetable.of(due, START)
-    table.is_next(user.next_date, WINDOW)
-    given_out: dict[date, time] = {}
-    for wanted, minutes, then, window in changes:
-        now += timedelta(minutes=minutes)
-        finalization = finalize_cutoffs(user, now, ServicePeriod(now)) if then == "settle" else None
-        if finalization is not None:
-            given_out |= {one.service_date: one.due for one in finalization.verdicts}
-            user = finalization.user
-            table.is_next(user.next_date, WINDOW)
-        before = user
-        user = enroll(enrollment("north", "ann", wanted), user, None, now=now, window=window)
-        if user is not before:
-            table.change(wanted, now, window)
-            table.is_next(user.next_date, window)
-        assert user.opens_at == table.fixed[user.next_date]
-        assert user.wanted_due == wanted
-    ahead = [user.next_date + timedelta(days=number) for number in range(20)]
-    assert {day: user.due_on(day) for day in ahead} == {day: table.due[day] for day in ahead}
-    assert given_out == {day: table.due[day] for day in given_out}
 
 
 @given(due=DUES, days=st.integers(0, 30), minutes=st.integers(0, 1_439))
