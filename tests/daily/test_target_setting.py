@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from importlib import import_module
@@ -21,14 +22,16 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.daily.keys import daily_key
+from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DayStatus, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.job_failure import ErrorClass
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.engine.supervision import Supervisor
 from cadenza.operations.daily.programme_schemas import DailyHttpShape
 from cadenza.ports.daily import DailyTargetRunner
-from cadenza.roots.daily import TickMonitor, launch
+from cadenza.roots.daily import TickMonitor, _check_target, launch
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.daily.service import clocks_for, daily_parts_in_up
 from cadenza.roots.wiring.daily.target import ImportedFunction, daily_target, open_target_runner
@@ -302,3 +305,18 @@ async def test_a_program_leaves_a_window_alone_that_has_opened_by_its_settings(
         await app.enroll("ada", other)
         user = await app._started().store.daily.daily_user(daily_key("default", "ada"))
     assert (user.due, user.wanted_due) == (due, other)
+
+
+def test_a_programme_with_a_target_of_its_own_is_enough_for_the_role(tmp_path: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{tmp_path / 'own.db'}")
+
+    async def check(*programmes: Programme) -> None:
+        async with open_store(settings, ids=TimeOrderedIds(), log=FakeLog()) as store:
+            for one in programmes:
+                await store.programmes.put_programme(one)
+            await _check_target(settings, store.programmes)
+
+    evening = Programme(id="evening", created_at=datetime(2030, 1, 31, tzinfo=UTC))
+    with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET"):
+        asyncio.run(check(evening))
+    asyncio.run(check(replace(evening, target=HttpTarget("https://example.com/evening", "POST"))))

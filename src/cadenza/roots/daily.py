@@ -7,10 +7,11 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.events import SCHEDULER
+from cadenza.engine.daily.programmes import all_programmes
 from cadenza.engine.daily.tick import STALLED_TICKS
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Stopwatch
-from cadenza.ports.daily import DailyTargetRunner
+from cadenza.ports.daily import DailyTargetRunner, ProgrammeStore
 from cadenza.ports.telemetry import TICK, Measurements, Metadata
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.daily.programmes import open_targets, same_target
@@ -49,11 +50,19 @@ def launch() -> int:
     refuse_beside_up(settings, "cadenza daily")
     check_extras(settings, models=False)
     tune_garbage_collection()
-    if daily_target(settings) is None:
-        message = "CADENZA_DAILY_TARGET must say what is done for each user: a URL, a prompt or a function."
-        raise InvalidRequest(message, "daily_target")
+    daily_target(settings)
     run_event_loop(serve(settings))
     return 0
+
+
+async def _check_target(settings: Settings, programmes: ProgrammeStore) -> None:
+    """InvalidRequest if neither the settings nor any programme say what is done for users."""
+    if daily_target(settings) is None and not any(one.target for one in await all_programmes(programmes)):
+        raise InvalidRequest(
+            "CADENZA_DAILY_TARGET must say what is done for each user: a URL, a prompt or a function;"
+            " or a daily programme must have a target.",
+            "daily_target",
+        )
 
 
 async def serve(
@@ -73,6 +82,7 @@ async def serve(
         )
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
         if target_runner is None:
+            await _check_target(settings, store.programmes)
             targets = await open_targets(stack, settings, context)
         else:
             targets = same_target(log, target_runner)

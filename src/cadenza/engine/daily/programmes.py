@@ -40,7 +40,7 @@ class RunnerProgrammes:
 
     async def read(self) -> bool:
         """Read them anew; whether anything has changed."""
-        stored = [] if self._store is None else await _all_of(self._store)
+        stored = [] if self._store is None else await all_programmes(self._store)
         if stored == self._stored:
             return False
         self._stored = stored
@@ -72,7 +72,8 @@ class RunnerProgrammes:
         )
 
 
-async def _all_of(store: ProgrammeStore) -> list[Programme]:
+async def all_programmes(store: ProgrammeStore) -> list[Programme]:
+    """The stored programmes of all tenants."""
     found: list[Programme] = []
     while page := await store.all_programmes(limit=PAGE, after=found[-1].key if found else None):
         found += page
