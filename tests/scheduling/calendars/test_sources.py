@@ -10,8 +10,14 @@ from cadenza.adapters.calendars.ics_rules import days_of, read_rule
 from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.calendars.compile import horizon
-from cadenza.domain.scheduling.calendars.definition import HolidaySource
+from cadenza.domain.scheduling.calendars.definition import (
+    CalendarDefinition,
+    CalendarParts,
+    HolidaySource,
+    WeeklyHours,
+)
 from cadenza.domain.scheduling.calendars.local_time import Span
+from cadenza.ports.calendars.sources import compile_definition
 
 OVER = horizon(NOW)
 SOURCES = LibrarySources()
@@ -203,3 +209,18 @@ def test_no_rule_takes_longer_than_its_days() -> None:
     rule = read_rule({"FREQ": ["DAILY"], "BYMONTH": ["2"], "BYMONTHDAY": ["30"]})
     start = datetime(2026, 1, 1, tzinfo=UTC).date()
     assert [*days_of(rule, start, start + timedelta(days=4_000))] == []
+
+
+@pytest.mark.parametrize(
+    ("refused", "field"),
+    [
+        (CalendarParts(holidays=(HolidaySource("XX"),)), "except_during.holidays"),
+        (CalendarParts(ics="no calendar"), "except_during.ics"),
+    ],
+)
+def test_a_refusal_names_the_part_of_the_calendar(refused: CalendarParts, field: str) -> None:
+    week = CalendarParts(weekly=(WeeklyHours(("mon",), "08:00", "18:00"),))
+    definition = CalendarDefinition(tenant_id="default", id="work", open_during=week, except_during=refused)
+    with pytest.raises(InvalidRequest) as problem:
+        compile_definition(definition, NOW, SOURCES)
+    assert problem.value.field == field

@@ -1,9 +1,11 @@
 """What calendars are compiled from: the holidays of countries, and the events of iCalendar files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import date, datetime
 from typing import Protocol
 
+from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.calendars.compile import (
     CalendarFacts,
     CompiledCalendar,
@@ -54,7 +56,21 @@ def compile_definition(
 
 def _facts_of(definition: CalendarDefinition, over: Horizon, sources: CalendarSources) -> CalendarFacts:
     """All that the compilation of a calendar needs from outside of it."""
-    return CalendarFacts(
-        holidays={one: sources.holidays(one, over.years) for one in definition.holiday_sources},
-        ics={text: sources.ics(text, definition.timezone, over) for text in definition.ics_texts},
-    )
+    holidays, ics = {}, {}
+    for source in definition.holiday_sources:
+        with _at("holidays", is_open=source in definition.open_during.holidays):
+            holidays[source] = sources.holidays(source, over.years)
+    for text in definition.ics_texts:
+        with _at("ics", is_open=text == definition.open_during.ics):
+            ics[text] = sources.ics(text, definition.timezone, over)
+    return CalendarFacts(holidays=holidays, ics=ics)
+
+
+@contextmanager
+def _at(part: str, *, is_open: bool) -> Iterator[None]:
+    """Let a refusal name the part of the definition that is at fault."""
+    try:
+        yield
+    except InvalidRequest as problem:
+        field = part if is_open else f"except_during.{part}"
+        raise InvalidRequest(problem.message, field) from None
