@@ -163,11 +163,7 @@ def follow_the_next_runs(page: Page) -> None:
     expect(runs.get_by_role("listitem")).to_have_count(1)
     expect(runs).to_contain_text("2099")
     page.get_by_label("Baseline").select_option("day-parts")
-    page.get_by_label("Otherwise").fill("15m")
-    page.get_by_role("button", name="Add to cadence by calendar").click()
-    page.get_by_label("Cadence by calendar, name 1").fill("play")
-    page.get_by_label("Cadence by calendar, value 1").fill("cron */5 * * * * in Asia/Tokyo")
-    expect(runs).to_contain_text("There is no calendar play")
+    expect(page.get_by_label("Calendar of part 1")).to_contain_text("There are no calendars yet")
 
 
 def test_a_refusal_stands_beside_its_field_and_nothing_typed_is_lost(program: Site) -> None:

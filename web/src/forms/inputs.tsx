@@ -5,6 +5,7 @@ import { useId } from "preact/hooks";
 import type { ListPage } from "../lib/api";
 import { useData } from "../lib/data";
 import { UNITS } from "../ui/duration_field";
+import { CALENDAR_INPUTS } from "./calendar_inputs";
 import { ChannelRows } from "./channel_rows";
 import type { Field, Option, Values } from "./fields";
 import type { Amount, Body, KindName, Pair, Value } from "./kinds";
@@ -78,7 +79,7 @@ function Reference(props: InputProps): JSX.Element {
   const data = useData<ListPage<{ id: string; name?: string }>>(list?.path ?? null, { query: { ...list?.query, limit: MOST_OPTIONS }, when: (change) => change.steered });
   const page = list === null ? { items: [], next_cursor: null } : data.value.value;
   const options = (page?.items ?? []).map((one) => {
-    const name = one.name ?? one.id;
+    const name = one.name || one.id;
     return { value: field.optionValue === "name" ? name : one.id, label: name === one.id || field.optionValue === "name" ? name : `${name} (${one.id})` };
   });
   const missing = value !== "" && !options.some((one) => one.value === value);
@@ -167,6 +168,7 @@ function RequestBody({ label, value, onValue, wiring }: InputProps): JSX.Element
 const SEVERAL = areaOf({ class: "mono short", rows: 2, spellcheck: false });
 
 export const INPUTS: Record<KindName, ComponentType<InputProps>> = {
+  ...CALENDAR_INPUTS,
   text: lineOf({}),
   code: areaOf({ class: "mono", rows: 3, spellcheck: false }),
   multiline: areaOf({ rows: 4 }),
@@ -180,12 +182,12 @@ export const INPUTS: Record<KindName, ComponentType<InputProps>> = {
   reference: Reference,
   flag: Flag,
   duration: Duration,
+  holidays: lineOf({}),
+  dates: SEVERAL,
   lines: SEVERAL,
   values: SEVERAL,
   json: areaOf({ class: "mono", rows: 4, spellcheck: false }),
   pairs: Pairs,
-  cadence: lineOf({}),
-  cadences: Pairs,
   body: RequestBody,
   channels: ChannelRows,
 };

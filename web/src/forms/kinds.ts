@@ -1,7 +1,7 @@
 /** The kinds of fields: how each reads a JSON value into what is typed, and writes what was typed as JSON. */
 
 import { splitDuration, UNITS } from "../ui/duration_field";
-import { cadenceOf, cadenceText, partsAsPairs, partsOf } from "./cadences";
+import { calendarKinds, isCadence, isWhole, type Cadence, type CalendarKind, type DayPartRow, type HoursRow } from "./calendar_kinds";
 import type { Field } from "./fields";
 
 export interface Amount {
@@ -19,9 +19,9 @@ export interface ChannelRow {
   url: string;
   enabled: boolean;
 }
-export type Value = string | boolean | Amount | Pair[] | Body | ChannelRow[];
+export type Value = string | boolean | Amount | Pair[] | Body | ChannelRow[] | HoursRow[] | string[] | Cadence | DayPartRow[];
 
-interface Kind {
+export interface Kind {
   /** The value of a field for this JSON; undefined if there is none. */
   read: (json: unknown, field: Field) => Value;
   /** The JSON of a value that is not empty; throws an Error with a sentence if there is none. */
@@ -82,6 +82,7 @@ const TEXT: Kind = { read: (json) => (json === undefined ? "" : String(json)), w
 const WHOLE_TEXT: Kind = { read: TEXT.read, write: (value) => value };
 
 export const kinds: Record<KindName, Kind> = {
+  ...calendarKinds,
   text: TEXT,
   code: WHOLE_TEXT,
   multiline: WHOLE_TEXT,
@@ -120,14 +121,6 @@ export const kinds: Record<KindName, Kind> = {
       return Object.fromEntries(given.map(([name, text]) => [name.trim(), text]));
     },
   },
-  cadence: {
-    read: (json) => cadenceText(json as Parameters<typeof cadenceText>[0]),
-    write: (value) => cadenceOf(value as string),
-  },
-  cadences: {
-    read: (json) => partsAsPairs(json as Parameters<typeof partsAsPairs>[0]),
-    write: (value) => partsOf(value as Pair[]),
-  },
   channels: {
     read: (json) => ((json as ChannelRow[] | undefined) ?? []).map(({ id, type, url, enabled }) => ({ id, type, url, enabled })),
     write: (value) => (value as ChannelRow[]).map((row) => ({ ...row, id: row.id.trim(), url: row.url.trim() })),
@@ -145,11 +138,12 @@ export const kinds: Record<KindName, Kind> = {
 
 export type KindName =
   | "text" | "code" | "multiline" | "password" | "time" | "wall" | "choice" | "reference" | "number" | "flag" | "duration"
-  | "words" | "lines" | "values" | "json" | "pairs" | "body" | "moment" | "channels" | "cadence" | "cadences";
+  | "words" | "lines" | "values" | "json" | "pairs" | "body" | "moment" | "channels" | CalendarKind;
 
 /** Whether anything was typed. */
 export function isGiven(value: Value): boolean {
   if (typeof value === "boolean" || Array.isArray(value)) return true;
   if (typeof value === "string") return value.trim() !== "";
+  if (isCadence(value)) return isWhole(value);
   return "as" in value ? value.as !== "none" : value.count.trim() !== "";
 }

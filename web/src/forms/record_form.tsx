@@ -171,7 +171,7 @@ function SectionFields(props: SectionProps): JSX.Element | null {
 }
 
 /** Kinds that get a line of their own where fields stand beside each other. */
-const WHOLE_LINE = new Set<KindName>(["pairs", "channels", "body", "multiline", "code", "json", "lines", "values"]);
+const WHOLE_LINE = new Set<KindName>(["pairs", "channels", "body", "multiline", "code", "json", "lines", "values", "weekly", "day-parts"]);
 
 /** Whether a field has a text now that a reference can be put into. */
 function takesText(value: Value): boolean {

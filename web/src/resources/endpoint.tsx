@@ -2,10 +2,12 @@
 
 import type { JSX } from "preact";
 import { bodyOf, type Field, type Json, type Section, type Values } from "../forms/fields";
+import { isWhole, type DayPartRow } from "../forms/calendar_kinds";
 import { isGiven } from "../forms/kinds";
 import { NextRuns } from "../forms/next_runs";
 import { timeZones } from "../forms/zones";
 import { localZone } from "../lib/format";
+import { CALENDAR_RULES, rulesOf } from "./calendar_rules";
 
 const is = (name: string, ...values: string[]) => (given: Values): boolean => values.includes(given[name] as string);
 const http = is("target.kind", "http");
@@ -63,16 +65,16 @@ const SCHEDULE: Field[] = [
     options: [
       { value: "every", label: "At an interval" },
       { value: "cron", label: "By a cron expression" },
+      { value: "day-parts", label: "By the part of the day: a cadence for each calendar" },
       { value: "once", label: "Once" },
-      { value: "day-parts", label: "By calendar: another cadence in each part of the day" },
     ],
   },
   { name: "baseline.interval_ms", label: "Every", kind: "duration", initial: 300_000, when: is("baseline.kind", "every") },
   { name: "baseline.expression", label: "Cron expression", when: is("baseline.kind", "cron"), help: "Minute, hour, day, month, weekday: 0 9 * * 1-5. Or a name such as @hourly." },
   { name: "baseline.timezone", label: "Time zone", initial: "UTC", suggest: timeZones, when: is("baseline.kind", "cron") },
-  { name: "baseline.parts", label: "Cadence by calendar", kind: "cadences", when: is("baseline.kind", "day-parts"), help: "The id of a calendar, and the cadence while it is open: 1m, or cron */5 * * * * in Europe/Berlin. The first that is open counts." },
-  { name: "baseline.otherwise", label: "Otherwise", kind: "cadence", when: is("baseline.kind", "day-parts"), help: "The cadence while none of them is open, such as 15m." },
   { name: "baseline.at", label: () => `Run at (${localZone()})`, kind: "moment", when: is("baseline.kind", "once") },
+  { name: "baseline.parts", label: "Day parts", kind: "day-parts", when: is("baseline.kind", "day-parts"), help: "The first part whose calendar is open counts." },
+  { name: "baseline.otherwise", label: "Otherwise", kind: "cadence", wide: true, when: is("baseline.kind", "day-parts"), help: "While none of these calendars is open." },
   { name: "guard.min_interval_ms", label: "Minimum interval", kind: "duration", empty: "null", help: "Guard: planners and hints never run it more often. Empty: no minimum." },
   { name: "guard.max_interval_ms", label: "Maximum interval", kind: "duration", empty: "null", help: "Guard: planners and hints never run it less often. Empty: no maximum." },
   { name: "start_now", label: "First run at once", kind: "flag", fixed: true, initial: false },
@@ -105,6 +107,7 @@ export const ENDPOINT_SECTIONS: Section[] = [
   { title: "Target", fields: TARGET },
   { title: "Success and response", fields: SUCCESS, folded: true },
   { title: "Schedule", fields: SCHEDULE, extra: SchedulePreview },
+  { title: "Calendars, start and end", fields: CALENDAR_RULES, folded: true },
   { title: "Timeout, retries and misfires", fields: POLICY, folded: true },
   { title: "Planners", fields: PLANNING, folded: true },
 ];
@@ -112,16 +115,14 @@ export const ENDPOINT_SECTIONS: Section[] = [
 const REQUIRED: Record<string, string[]> = { every: ["baseline.interval_ms"], cron: ["baseline.expression", "baseline.timezone"], once: ["baseline.at"], "day-parts": ["baseline.otherwise"] };
 
 function SchedulePreview({ values }: { values: Values }): JSX.Element {
-  return <NextRuns schedule={scheduleOf(values)} fields={SCHEDULE} />;
+  return <NextRuns schedule={scheduleOf(values)} fields={[...SCHEDULE, ...CALENDAR_RULES]} />;
 }
 
-/** Baseline and guard as they stand in the form; null while they are incomplete. */
+/** Baseline, guard and calendars as they stand in the form; null while they are incomplete. */
 function scheduleOf(values: Values): Json | null {
-  const shown = SCHEDULE.filter((field) => field.when?.(values) ?? true);
+  const shown = [...SCHEDULE, ...CALENDAR_RULES].filter((field) => field.when?.(values) ?? true);
   if (!REQUIRED[values["baseline.kind"] as string]?.every((name) => isGiven(values[name]!))) return null;
-  try {
-    return bodyOf(shown, values);
-  } catch {
-    return null; // A cadence that is half written is no schedule yet.
-  }
+  if (values["baseline.kind"] === "day-parts" && !(values["baseline.parts"] as DayPartRow[]).every((part) => part.calendar && isWhole(part.cadence))) return null;
+  const body = bodyOf(shown, values);
+  return { ...body, calendar: rulesOf(body) };
 }

@@ -2,6 +2,7 @@
 
 import { countOf, type Resource } from "../forms/resource";
 import type { Json } from "../forms/fields";
+import { calendarFields, rulesOf } from "./calendar_rules";
 
 async function goesWith(job: Json): Promise<string[]> {
   const query = { job_id: job["id"] as string };
@@ -28,11 +29,12 @@ export const JOBS: Resource = {
         { name: "id", label: "Id", fixed: true, help: "Chosen by you, for addresses and files. Empty: chosen for you." },
         { name: "description", label: "Description", kind: "multiline", empty: "null" },
         { name: "active", label: "Active", kind: "flag", initial: true, help: "None of its endpoints runs while it is not active." },
+        ...calendarFields("Its endpoints run"),
         { name: "metadata", label: "Metadata", kind: "json", empty: "null", help: "A JSON object of your own, such as a team or a runbook." },
       ],
     },
   ],
-  prepare: (body, before) => (before || body["metadata"] ? body : { ...body, metadata: {} }),
+  prepare: (body, before) => ({ ...body, ...(before || body["metadata"] ? {} : { metadata: {} }), calendar: rulesOf(body) }),
   details: (job) => [job["description"], !job["active"] && "paused", job["applied"] && "from a configuration file"].filter(Boolean).join(", "),
   href: (job) => `/jobs/${encodeURIComponent(String(job["id"]))}`,
   goesWith,

@@ -1,12 +1,13 @@
 /** Schedules of users: their form, and the forms of what is done to one. */
 
 import type { JSX } from "preact";
-import type { Field, Json, Section, Values } from "../forms/fields";
+import { bodyOf, type Field, type Json, type Section, type Values } from "../forms/fields";
 import { isGiven } from "../forms/kinds";
 import { NextRuns } from "../forms/next_runs";
 import type { Resource } from "../forms/resource";
 import { LOCAL_ZONE, timeZones } from "../forms/zones";
 import { fullTime, span } from "../lib/format";
+import { CALENDAR_RULES, rulesInWords, rulesOf, type CalendarRules } from "./calendar_rules";
 
 const SECOND_MS = 1_000;
 const recurring = (values: Values): boolean => values["schedule_type"] === "recurring";
@@ -30,7 +31,8 @@ function SchedulePreview({ values }: { values: Values }): JSX.Element | null {
   if (!byCron(values)) return null;
   const complete = isGiven(values["cron_expression"]!) && isGiven(values["timezone"]!);
   const line = { kind: "cron", expression: values["cron_expression"], timezone: values["timezone"] };
-  return <NextRuns schedule={complete ? { baseline: line } : null} fields={WHEN} />;
+  const shown = CALENDAR_RULES.filter((field) => field.when?.(values) ?? true);
+  return <NextRuns schedule={complete ? { baseline: line, calendar: rulesOf(bodyOf(shown, values)) } : null} fields={[...WHEN, ...CALENDAR_RULES]} />;
 }
 
 /** A schedule as its form has it: its moment as its zone's clock shows it. */
@@ -42,15 +44,20 @@ function asForm(schedule: Json): Json {
 
 /** What the form changes, and nothing else: a moment that has passed may stay as it is. */
 function changesOf(body: Json, before: Json | undefined): Json {
-  const { recurs: _, schedule_type: type, ...fields } = body;
+  const { recurs: _, schedule_type: type, calendar: __, ...rest } = body;
+  const fields: Json = { ...rest, calendar: rulesOf(body) };
   if (!before) return { ...fields, schedule_type: type };
-  const differs = (name: string): boolean => (fields[name] ?? null) !== (before[name] ?? null);
+  const differs = (name: string): boolean => (name === "calendar" ? JSON.stringify(fields[name]) !== JSON.stringify(rulesOf(before)) : (fields[name] ?? null) !== (before[name] ?? null));
   const moved = type !== before["schedule_type"] || TIMES.some((name) => name in fields && differs(name));
   return Object.fromEntries(Object.entries(fields).filter(([name]) => (TIMES.includes(name) ? moved : differs(name))));
 }
 
-/** When a schedule runs, in words. */
+/** When a schedule runs, and by which calendars, in words. */
 export function timesOf(schedule: Json): string {
+  return [cadenceOf(schedule), rulesInWords((schedule["calendar"] as CalendarRules | null) ?? {})].filter(Boolean).join(", ");
+}
+
+function cadenceOf(schedule: Json): string {
   if (schedule["schedule_type"] !== "recurring") return `once, ${schedule["run_at"] ? fullTime(schedule["run_at"] as string) : ""}`;
   const seconds = schedule["interval_seconds"];
   if (typeof seconds === "number") return `every ${span(seconds * SECOND_MS)}`;
@@ -81,6 +88,7 @@ export const SCHEDULES: Resource = {
       ],
     },
     { fields: WHEN, extra: SchedulePreview },
+    { title: "Calendars, start and end", fields: CALENDAR_RULES, folded: true },
     {
       fields: [
         { name: "probe", label: "Probe", kind: "json", empty: "null", fixed: true, help: "What is looked at first, so that the agent gets the prompt only if that has something new: {\"target\": {\"kind\": \"http\", \"url\": \"https://…\"}, \"changed\": [\"$.items\"]}" },

@@ -19,6 +19,7 @@ VIEWS = (
     "planners",
     "agents",
     "daily",
+    "calendars",
     "audit",
     "settings",
 )

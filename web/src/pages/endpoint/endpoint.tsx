@@ -16,6 +16,7 @@ import type { PageProps } from "../page";
 import "./endpoint.css";
 import { Hints } from "./hints";
 import { DefinitionActions } from "./definition_actions";
+import { CalendarFacts, ClosedBadge } from "./calendars";
 import { AboutJob } from "./job";
 import { RunsActions } from "./runs_actions";
 import { Statistics } from "./statistics";
@@ -80,7 +81,7 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
     <div class="stack endpoint-page">
       {data.problem.value && <ProblemNotice problem={data.problem.value} />}
       <DefinitionActions endpoint={endpoint} />
-      <Facts endpoint={endpoint} />
+      <Facts endpoint={endpoint} gate={plan.value.value?.gate ?? null} />
       <Card title="Interval between runs" aside={fixedRange.value ? `${clockTime(range.from)} to ${clockTime(range.to)} ${localZone(range.to)}` : `last ${span(length.value * 0.85)}, live, times in ${localZone()}`}>
         <RangeControls range={range} live={fixedRange.value === undefined} onRange={showRange} onLive={() => (fixedRange.value = undefined)} onLength={(next) => { length.value = next; fixedRange.value = undefined; }} length={length.value} />
         {loadedTimeline ? (
@@ -138,7 +139,7 @@ function Missing(): JSX.Element {
   );
 }
 
-function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
+function Facts({ endpoint, gate }: { endpoint: Endpoint; gate: string | null }): JSX.Element {
   const paused = endpoint.paused_until !== null && Date.parse(endpoint.paused_until) > serverNow();
   const hint = endpoint.interval_hint;
   const fresh = hint && Date.parse(hint.expires_at) > serverNow() ? hint : null;
@@ -153,6 +154,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
           {!endpoint.enabled && <span class="badge warn">disabled</span>}
           {!endpoint.job_active && <span class="badge warn">job paused</span>}
           {paused && <span class="badge warn">paused</span>}
+          {!paused && <ClosedBadge gate={gate} />}
           {endpoint.suspect && !paused && (
             <span class="badge warn" title={`Its worker process died ${counted(endpoint.abandoned_count, "time")} during a run. Until a run completes, it does not run together with other suspects.`}>
               suspect
@@ -179,6 +181,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
         <Fact name="Baseline">{baseline(endpoint.baseline)}</Fact>
         <Fact name="Current interval">{fresh ? `every ${span(fresh.interval_ms)}, set by a hint (${endpoint.hint_mode})` : "same as baseline"}</Fact>
         <Fact name="Guard">{intervalLimits(endpoint.guard)}</Fact>
+        <CalendarFacts rules={endpoint.calendar} />
         {limits.length > 0 && <Fact name="Limits of runs">{limits.join(", ")}</Fact>}
         {endpoint.priority !== 0 && <Fact name="Priority">{endpoint.priority}</Fact>}
         <Fact name="Target endpoint" wide>

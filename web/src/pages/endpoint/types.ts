@@ -1,6 +1,7 @@
 /** What the server answers about one endpoint. */
 
 import type { Baseline } from "../../lib/format";
+import type { CalendarRules } from "../../resources/calendar_rules";
 
 export interface Endpoint {
   id: string;
@@ -15,6 +16,8 @@ export interface Endpoint {
   limited_by: string[];
   limit_key: string | null;
   priority: number;
+  /** When it may run; null for always, as far as its job says nothing else. */
+  calendar: CalendarRules | null;
   hint_mode: "override" | "tighten";
   enabled: boolean;
   job_active: boolean;

@@ -13,6 +13,8 @@ import { span } from "../../lib/format";
 import { go, query } from "../../lib/router";
 import { ENDPOINT_SECTIONS } from "../../resources/endpoint";
 import { SECRETS } from "../../resources/access";
+import { rulesOf } from "../../resources/calendar_rules";
+import { CALENDARS } from "../../resources/calendars";
 import { JOBS } from "../../resources/jobs";
 import { Empty, Loading, ProblemNotice, Status } from "../../ui/parts";
 import { heading } from "../../ui/shell";
@@ -21,7 +23,7 @@ import type { PageProps } from "../page";
 
 const TITLES: Record<string, string> = { new: "New endpoint", edit: "Edit endpoint", copy: "Copy endpoint" };
 /** What can be created beside a field. */
-const CREATED: Record<string, Resource> = { job: JOBS, secret: SECRETS };
+const CREATED: Record<string, Resource> = { job: JOBS, secret: SECRETS, calendar: CALENDARS };
 const NOT_RETRIED = ["max_attempts", "retry_delay_ms", "backoff"];
 
 export default function EndpointFormPage({ params }: PageProps): JSX.Element {
@@ -63,7 +65,7 @@ function EndpointForm({ form, record }: { form: string; record: Json | undefined
   const creating = useSignal<{ what: string; choose: (id: string) => void } | null>(null);
   async function send(body: Json): Promise<void> {
     if (!body["job_id"]) throw new Problem(422, "", "Choose a job.", [{ field: "job_id", message: "Choose a job, or create one." }]);
-    const sent = withoutRetriesOfHeartbeats(body);
+    const sent: Json = { ...withoutRetriesOfHeartbeats(body), calendar: rulesOf(body) };
     const saved = editing
       ? await callApi<Json>("PATCH", `/v1/endpoints/${encodeURIComponent(String(record?.["id"]))}`, { body: sent })
       : await callApi<Json>("POST", `/v1/jobs/${encodeURIComponent(String(sent["job_id"] ?? ""))}/endpoints`, { body: withoutJob(sent) });

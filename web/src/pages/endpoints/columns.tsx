@@ -79,6 +79,13 @@ function Next({ row }: { row: Row }): JSX.Element {
       </span>
     );
   }
+  if (row.next_source === "closed" && row.next_run_at) {
+    return (
+      <span class="badge warn number" title={`Its calendar is closed: the run that is due at ${fullTime(row.next_run_at)} is skipped.`}>
+        skips {distance(row.next_run_at, serverNow())}
+      </span>
+    );
+  }
   if (!row.next_run_at) return <span class="quiet">finished</span>;
   return (
     <time class="number" dateTime={row.next_run_at} title={fullTime(row.next_run_at)}>

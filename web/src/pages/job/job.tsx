@@ -3,6 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
+import { CalendarLink } from "../../calendar/link";
 import { asProblem, callApi, hasScope } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { compact, counted } from "../../lib/format";
@@ -16,6 +17,7 @@ import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 import { heading } from "../../ui/shell";
 import { Table, type Order } from "../../ui/table";
 import { toast } from "../../ui/toast";
+import type { CalendarRules } from "../../resources/calendar_rules";
 import { COLUMNS, orderRows } from "../endpoints/columns";
 import { isFailing, Rows } from "../endpoints/rows";
 import type { PageProps } from "../page";
@@ -30,6 +32,7 @@ interface Job {
   created_at: string | null;
   metadata: Record<string, unknown>;
   pause_origin: string | null;
+  calendar: CalendarRules | null;
   note: string | null;
 }
 
@@ -77,6 +80,7 @@ function Facts({ job, onDone }: { job: Job; onDone: () => void }): JSX.Element {
         <Fact name="Created">
           <RelativeTime at={job.created_at} none="not recorded" tense="past" />
         </Fact>
+        {job.calendar && <JobCalendars rules={job.calendar} />}
         {metadata.map(([name, value]) => (
           <Fact key={name} name={name}>
             {typeof value === "string" ? value : JSON.stringify(value)}
@@ -84,6 +88,15 @@ function Facts({ job, onDone }: { job: Job; onDone: () => void }): JSX.Element {
         ))}
       </dl>
     </Card>
+  );
+}
+
+function JobCalendars({ rules: { only_during: only, never_during: never } }: { rules: CalendarRules }): JSX.Element {
+  return (
+    <>
+      {only && <Fact name="Only during"><CalendarLink id={only} /></Fact>}
+      {never && <Fact name="Never during"><CalendarLink id={never} /></Fact>}
+    </>
   );
 }
 
