@@ -16,6 +16,7 @@ AREAS = (
     "agents",
     "schedules",
     "daily-users",
+    "programmes",
     "secrets",
     "alert-routes",
     "limits",

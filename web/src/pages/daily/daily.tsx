@@ -1,14 +1,17 @@
-/** Daily users: a day's windows, misses, and the history of past days. */
+/** A daily programme: a day's windows, misses, the history of past days, and its users. */
 
 import type { JSX } from "preact";
 import { serverNow, tick } from "../../lib/clock";
 import { useData } from "../../lib/data";
 import { compact, counted, percent } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
+import { DAILY, PROGRAMMES } from "../../resources/daily";
 import { Card, Empty, Figures, Legend, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
+import { Records } from "../settings/records";
 import "./daily.css";
 import { History } from "./history";
 import { Misses } from "./misses";
+import { ProgrammeChoice } from "./programme_choice";
 import type { Window, Windows } from "./types";
 import { Users } from "./users";
 import { DueMinutes, WindowsChart } from "./windows";
@@ -18,7 +21,8 @@ const MAX_OPEN_SHOWN = 6;
 
 export default function DailyPage(): JSX.Element {
   const date = query.value.get("date");
-  const data = useData<Windows>("/v1/daily/windows", { query: { date }, every: 3_000, when: IGNORE_CHANGES });
+  const programme = query.value.get("programme") ?? DAILY;
+  const data = useData<Windows>("/v1/daily/windows", { query: { date, programme }, every: 3_000, when: IGNORE_CHANGES });
   const shown = data.value.value;
   if (!shown) {
     const problem = data.problem.value;
@@ -26,26 +30,26 @@ export default function DailyPage(): JSX.Element {
     return (
       <div class="stack">
         <ProblemNotice problem={problem} retry={data.refresh} />
-        {date && <a href="/daily">Go to today</a>}
+        {(date !== null || programme !== DAILY) && <a href="/daily">Go to today</a>}
       </div>
     );
   }
   return (
     <div class="stack daily">
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
-      <DaySummary shown={shown} />
+      <DaySummary shown={shown} programme={programme} />
       {shown.windows.length === 0 && shown.counts.in_gaps > 0 ? (
-        <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} inGaps={shown.counts.in_gaps} />
+        <Misses key={`${programme} ${shown.date}`} programme={programme} date={shown.date} missed={shown.counts.cutoff_reached} inGaps={shown.counts.in_gaps} />
       ) : shown.windows.length === 0 ? (
         <Card key="windows" title="Windows">
-          <Empty title={`No user is due on ${shown.date} (UTC)`}>
-            <p>Each user has a due time. In the window before it, the daily target is called until it succeeds. Add a user to start.</p>
+          <Empty title={`No user is due on ${shown.date}`}>
+            <p>Each user has a due time in a time zone. In the window before it, the daily target is called until it succeeds. Add a user to start.</p>
           </Empty>
         </Card>
       ) : (
         <div key="windows" class="daily-two">
           <div class="stack">
-            <Card title="Results by due time" aside="UTC">
+            <Card title="Results by due time" aside="on the clocks of each user">
               <WindowsChart date={shown.date} windows={shown.windows} />
               <Legend items={[{ class: "status-success", label: "succeeded" }, { class: "status-running", label: "pending" }, { class: "status-failure", label: "missed" }]} />
             </Card>
@@ -53,28 +57,30 @@ export default function DailyPage(): JSX.Element {
           </div>
           <div class="stack">
             <OpenNow windows={shown.windows} />
-            <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} inGaps={shown.counts.in_gaps} />
+            <Misses key={`${programme} ${shown.date}`} programme={programme} date={shown.date} missed={shown.counts.cutoff_reached} inGaps={shown.counts.in_gaps} />
           </div>
         </div>
       )}
       {/* Without a key, a day's first window would reuse this element, and close its open dialogs. */}
       <div key="users" class="daily-two">
-        <History today={shown.now.slice(0, 10)} shown={shown.date} />
-        <Users />
+        <History key={programme} programme={programme} today={shown.now.slice(0, 10)} shown={shown.date} />
+        <Users key={`users ${programme}`} programme={programme} />
       </div>
+      <Records key="programmes" resource={PROGRAMMES} />
     </div>
   );
 }
 
-function DaySummary({ shown }: { shown: Windows }): JSX.Element {
+function DaySummary({ shown, programme }: { shown: Windows; programme: string }): JSX.Element {
   const { counts } = shown;
   const decided = counts.success + counts.cutoff_reached;
   const today = shown.now.slice(0, 10);
   return (
     <div class="stack">
       <div class="row">
+        <ProgrammeChoice programme={programme} />
         <label class="row day-choice">
-          <span>Date (UTC)</span>
+          <span>Date</span>
           <input type="date" value={shown.date} onChange={(event) => setQuery({ date: event.currentTarget.value || null })} />
         </label>
         {shown.date !== today && (
@@ -120,7 +126,7 @@ function OpenWindow({ window }: { window: Window }): JSX.Element {
   return (
     <li>
       <div class="row spread">
-        <span class="number">{window.due_time} UTC</span>
+        <span class="number">{window.due_time}</span>
         <span class="quiet">
           cutoff <RelativeTime at={window.cutoff} />
         </span>
@@ -129,7 +135,7 @@ function OpenWindow({ window }: { window: Window }): JSX.Element {
           {all !== null && <span class="muted"> of {compact(all)} succeeded</span>}
         </span>
       </div>
-      {all !== null && <progress max={all} value={window.success} aria-label={`Due at ${window.due_time} UTC: ${window.success} of ${all} succeeded`} />}
+      {all !== null && <progress max={all} value={window.success} aria-label={`Due at ${window.due_time}: ${window.success} of ${all} succeeded`} />}
     </li>
   );
 }

@@ -11,15 +11,22 @@ import { CAUSES, type Verdict } from "./types";
 
 const PAGE_SIZE = 50;
 
-export function Misses({ date, missed, inGaps }: { date: string; missed: number; inGaps: number }): JSX.Element {
-  const data = useData<ListPage<Verdict>>("/v1/daily/misses", { query: { date, limit: PAGE_SIZE }, every: 5_000, when: () => false });
+interface Props {
+  programme: string;
+  date: string;
+  missed: number;
+  inGaps: number;
+}
+
+export function Misses({ programme, date, missed, inGaps }: Props): JSX.Element {
+  const data = useData<ListPage<Verdict>>("/v1/daily/misses", { query: { date, programme, limit: PAGE_SIZE }, every: 5_000, when: () => false });
   const morePages = useSignal<ListPage<Verdict> | null>(null);
   const firstPage = data.value.value;
   const items = [...(firstPage?.items ?? []), ...(morePages.value?.items ?? [])];
   const cursor = morePages.value ? morePages.value.next_cursor : firstPage?.next_cursor;
   async function more(): Promise<void> {
     try {
-      const page = await callApi<ListPage<Verdict>>("GET", "/v1/daily/misses", { query: { date, limit: PAGE_SIZE, cursor } });
+      const page = await callApi<ListPage<Verdict>>("GET", "/v1/daily/misses", { query: { date, programme, limit: PAGE_SIZE, cursor } });
       morePages.value = { items: [...(morePages.value?.items ?? []), ...page.items], next_cursor: page.next_cursor };
     } catch (error) {
       toast(asProblem(error).message, { bad: true });
@@ -37,7 +44,7 @@ export function Misses({ date, missed, inGaps }: { date: string; missed: number;
             <thead>
               <tr>
                 <th scope="col">User</th>
-                <th scope="col">Due (UTC)</th>
+                <th scope="col">Due (local)</th>
                 <th scope="col">Recorded ({localZone()})</th>
                 <th scope="col">Reason</th>
               </tr>

@@ -9,7 +9,9 @@ export interface Counts {
 }
 
 export interface Window extends Counts {
+  /** On the clocks of the users. */
   due_time: string;
+  /** When the first of its windows opens, and when the last one ends. */
   opens_at: string;
   cutoff: string;
   waiting: number | null;
@@ -40,11 +42,13 @@ export interface Verdict {
 
 export interface DailyUser {
   user_id: string;
+  programme: string;
   due_time: string;
+  timezone: string;
   next_date: string;
-  next_opens_at: string;
-  next_cutoff: string;
-  changes: { from_date: string; due_time: string }[];
+  /** The next date that the programme serves; null if there is none soon. */
+  next_served: { date: string; opens_at: string; cutoff: string } | null;
+  changes: { from_date: string; due_time: string; timezone: string }[];
   last_date: string | null;
   status: string | null;
 }

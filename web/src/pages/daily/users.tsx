@@ -6,7 +6,7 @@ import { DeleteDialog, RecordDialog, type Editing } from "../../forms/record_dia
 import { hasScope, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { fullTime } from "../../lib/format";
-import { DAILY_USERS } from "../../resources/daily";
+import { DAILY_USERS, dueInWords } from "../../resources/daily";
 import { Dialog } from "../../ui/dialog";
 import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 import { toast } from "../../ui/toast";
@@ -14,13 +14,13 @@ import type { DailyUser, Verdict } from "./types";
 
 const PAGE_SIZE = 50;
 
-export function Users(): JSX.Element {
+export function Users({ programme }: { programme: string }): JSX.Element {
   const cursors = useSignal<string[]>([]);
   const editing = useSignal<Editing | null>(null);
   const deleting = useSignal<DailyUser | null>(null);
   const openUser = useSignal<string | null>(null);
   const cursor = cursors.value.at(-1);
-  const data = useData<ListPage<DailyUser>>("/v1/daily/users", { query: { limit: PAGE_SIZE, cursor }, every: 10_000, when: () => false });
+  const data = useData<ListPage<DailyUser>>("/v1/daily/users", { query: { programme, limit: PAGE_SIZE, cursor }, every: 10_000, when: () => false });
   const page = data.value.value;
   const next = page?.next_cursor;
   return (
@@ -45,10 +45,10 @@ export function Users(): JSX.Element {
             <button class="button plain clip" type="button" onClick={() => (openUser.value = one.user_id)}>
               {one.user_id}
             </button>
-            <span class="number">{one.due_time} UTC</span>
-            <span class="quiet">
-              cutoff <RelativeTime at={one.next_cutoff} />
+            <span class="number due clip" title={dueInWords(one)}>
+              {one.due_time} <span class="quiet">{one.timezone}</span>
             </span>
+            <span class="quiet">{one.next_served ? <>cutoff <RelativeTime at={one.next_served.cutoff} /></> : "not served"}</span>
             <LastStatus user={one} />
           </li>
         ))}
@@ -65,9 +65,9 @@ export function Users(): JSX.Element {
           </button>
         )}
       </div>
-      <RecordDialog resource={DAILY_USERS} editing={editing.value} onClose={() => (editing.value = null)} onSaved={(answer) => (data.refresh(), answer && sayFrom(answer as unknown as DailyUser))} />
+      <RecordDialog resource={DAILY_USERS} initial={{ programme }} editing={editing.value} onClose={() => (editing.value = null)} onSaved={(answer) => (data.refresh(), answer && sayFrom(answer as unknown as DailyUser))} />
       <DeleteDialog resource={DAILY_USERS} item={deleting.value && { ...deleting.value }} onClose={() => (deleting.value = null)} onDeleted={data.refresh} />
-      <UserDialog id={openUser.value} onClose={() => (openUser.value = null)} onEdit={(user) => (editing.value = { item: { ...user } })} onDelete={(user) => (deleting.value = user)} />
+      <UserDialog id={openUser.value} programme={programme} onClose={() => (openUser.value = null)} onEdit={(user) => (editing.value = { item: { ...user } })} onDelete={(user) => (deleting.value = user)} />
     </Card>
   );
 }
@@ -102,35 +102,42 @@ function LastStatus({ user }: { user: DailyUser }): JSX.Element {
 }
 
 function sayFrom(saved: DailyUser): void {
-  toast(`${saved.user_id} is due at ${saved.due_time} UTC from ${saved.changes.at(-1)?.from_date ?? saved.next_date}.`);
+  toast(`${saved.user_id} is due at ${dueInWords(saved)} from ${saved.changes.at(-1)?.from_date ?? saved.next_date}.`);
 }
 
 interface UserDialogProps {
   id: string | null;
+  programme: string;
   onClose: () => void;
   onEdit: (user: DailyUser) => void;
   onDelete: (user: DailyUser) => void;
 }
 
-function UserDialog({ id, onClose, onEdit, onDelete }: UserDialogProps): JSX.Element {
+function UserDialog({ id, programme, onClose, onEdit, onDelete }: UserDialogProps): JSX.Element {
   return (
     <Dialog title={id ?? "User"} open={id !== null} onClose={onClose}>
-      {id !== null && <UserDetails key={id} id={id} onClose={onClose} onEdit={onEdit} onDelete={onDelete} />}
+      {id !== null && <UserDetails key={id} id={id} programme={programme} onClose={onClose} onEdit={onEdit} onDelete={onDelete} />}
     </Dialog>
   );
 }
 
-function UserDetails({ id, onClose, onEdit, onDelete }: UserDialogProps & { id: string }): JSX.Element {
+function UserDetails({ id, programme, onClose, onEdit, onDelete }: UserDialogProps & { id: string }): JSX.Element {
   const path = `/v1/daily/users/${encodeURIComponent(id)}`;
-  const user = useData<DailyUser>(path, { when: () => false });
-  const days = useData<ListPage<Verdict>>(`${path}/days`, { query: { limit: 30 }, when: () => false });
+  const user = useData<DailyUser>(path, { query: { programme }, when: () => false });
+  const days = useData<ListPage<Verdict>>(`${path}/days`, { query: { programme, limit: 30 }, when: () => false });
   const loaded = user.value.value;
   if (!loaded) return user.problem.value ? <ProblemNotice problem={user.problem.value} /> : <Loading what="the user" />;
   return (
     <div class="stack">
       <p>
-        Due at <strong class="number">{loaded.due_time}</strong> UTC. Next window: {fullTime(loaded.next_opens_at)} to {fullTime(loaded.next_cutoff)}.
+        Due at <strong class="number">{loaded.due_time}</strong> {loaded.timezone}.{" "}
+        {loaded.next_served ? `Next window: ${fullTime(loaded.next_served.opens_at)} to ${fullTime(loaded.next_served.cutoff)}, for ${loaded.next_served.date}.` : "The programme serves none of the next 400 days."}
       </p>
+      {loaded.changes.map((one) => (
+        <p key={one.from_date} class="quiet">
+          Due at {dueInWords(one)} from {one.from_date}.
+        </p>
+      ))}
       <ul class="past-days">
         {days.value.value?.items.map((day) => (
           <li key={day.service_date} class="row spread">

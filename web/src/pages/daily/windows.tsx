@@ -21,12 +21,12 @@ interface Bar {
   missed: number;
 }
 
-/** The whole day in quarters of an hour. */
+/** The whole day in quarters of an hour, on the clocks of the users. */
 function barsOf(date: string, windows: Window[]): Bar[] {
   const begin = Date.parse(`${date}T00:00:00Z`) / 1_000;
   const drawn = Array.from({ length: A_DAY / QUARTER }, (_, index) => ({ at: begin + index * QUARTER, success: 0, waiting: 0, missed: 0 }));
   for (const one of windows) {
-    const bar = drawn[Math.floor((Date.parse(one.cutoff) / 1_000 - begin) / QUARTER)];
+    const bar = drawn[Math.floor((Date.parse(`${date}T${one.due_time}:00Z`) / 1_000 - begin) / QUARTER)];
     if (!bar) continue;
     bar.success += one.success;
     bar.waiting += one.waiting ?? 0;
@@ -37,11 +37,11 @@ function barsOf(date: string, windows: Window[]): Bar[] {
 
 function describeBar(bar: Bar | undefined): string {
   if (!bar) return "";
-  const times = `due ${inUtc(bar.at)} to ${inUtc(bar.at + QUARTER)} UTC`;
+  const times = `due ${timeOfDay(bar.at)} to ${timeOfDay(bar.at + QUARTER)}`;
   return `${times}: ${compact(bar.success)} succeeded, ${compact(bar.waiting)} pending, ${compact(bar.missed)} missed`;
 }
 
-function inUtc(seconds: number): string {
+function timeOfDay(seconds: number): string {
   return new Date(seconds * 1_000).toISOString().slice(11, 16);
 }
 
@@ -67,7 +67,7 @@ export function WindowsChart({ date, windows }: { date: string; windows: Window[
         return {
           tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC"),
           scales: { x: { range: rangeOfWholeBars }, y: { range: rangeFromZero } },
-          axes: [{ ...x, values: (_, splits) => splits.map(inUtc) }, { ...y }],
+          axes: [{ ...x, values: (_, splits) => splits.map(timeOfDay) }, { ...y }],
           series: [{}, barSeries("--failure"), barSeries("--running"), barSeries("--success")],
         };
       }}
@@ -88,7 +88,7 @@ export function DueMinutes({ windows }: { windows: Window[] }): JSX.Element {
         <table class="plain-table">
           <thead>
             <tr>
-              <th scope="col">Due (UTC)</th>
+              <th scope="col">Due (local)</th>
               <th scope="col">Window</th>
               <th scope="col">Succeeded</th>
               <th scope="col">Pending</th>

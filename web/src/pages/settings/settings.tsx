@@ -7,7 +7,7 @@ import { KEYS, SECRETS } from "../../resources/access";
 import { AGENTS, USERS } from "../../resources/agents";
 import { SCHEDULES } from "../../resources/schedules";
 import { ALERT_ROUTES } from "../../resources/alert_routes";
-import { DAILY_USERS } from "../../resources/daily";
+import { DAILY_USERS, PROGRAMMES } from "../../resources/daily";
 import { JOBS } from "../../resources/jobs";
 import { RUN_LIMITS } from "../../resources/limits";
 import { Empty } from "../../ui/parts";
@@ -35,6 +35,7 @@ const AREAS: Area[] = [
   listOf(AGENTS),
   listOf(SCHEDULES),
   listOf(DAILY_USERS),
+  listOf(PROGRAMMES),
   listOf(SECRETS),
   listOf(ALERT_ROUTES),
   listOf(RUN_LIMITS),
