@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 
 from tests.daily.model.wall_clocks import DAY, Terms, cutoff
 
-LONGEST = 60
+LONGEST = 100
 """Days ahead of which something is known."""
 
 
