@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { Json } from "../../forms/fields";
+import "../../forms/forms.css";
 import { nameOf } from "../../forms/resource";
 import { hasScope, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
