@@ -33,7 +33,8 @@ from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.daily.user import DONE, DailyRunResult, DailyUser
 from cadenza.domain.daily.window import WINDOW
-from cadenza.domain.daily.zones import UTC_NAME, zone_of
+from cadenza.domain.daily.zones import UTC_NAME
+from cadenza.domain.local_time import zone_named
 from cadenza.engine.daily.programmes import OneTarget
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.ports.daily import DailyStore, DailyTargetRunner, ProgrammeStore
@@ -110,7 +111,7 @@ def users(
         cutoff = begin + (end - begin) * ((number * 7_919 % count) / count)
         cutoff = cutoff.replace(second=0, microsecond=0)
         timezone = zones[number % len(zones)]
-        local = cutoff.astimezone(zone_of(timezone))
+        local = cutoff.astimezone(zone_named(timezone))
         yield write_user(
             DailyUser(
                 tenant_id=TENANT,

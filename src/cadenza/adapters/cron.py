@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.local_time import LONGEST_ZONE, zone_named
 from cadenza.domain.validation import check_moment, check_text
 
 MINUTE = timedelta(minutes=1)
@@ -18,7 +19,6 @@ DAY = timedelta(days=1)
 CACHED_EXPRESSIONS = 4096
 FIELDS = 5
 LONGEST_EXPRESSION = 256
-LONGEST_ZONE = 64
 # The calendar's rarest day, a 29 February on a given weekday, comes at least every 40 years.
 HORIZON_YEARS = 50
 # Debian takes a greater change for a correction of the clock and simply goes on in the new time.
@@ -36,8 +36,6 @@ NICKNAMES = {
     "@annually": "0 0 1 1 *",
 }
 PLAIN_TEXT = re.compile(r"[\t -~]*")
-# posix/, right/ and localtime are files of some machines, not names of zones.
-ZONE_NAME = re.compile(r"(?!(posix|right|localtime|posixrules)(/|$))[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 
 
 class CronsimCron:
@@ -171,7 +169,7 @@ def parse_expression(expression: str, timezone: str) -> CronExpression:
         minutes=tuple(sorted(parsed.minutes)),
         hours=tuple(sorted(parsed.hours)),
         calendar=read_calendar(*fields[2:]),
-        zone=read_zone(timezone),
+        zone=zone_named(timezone),
         wildcard=fields[0].startswith("*") or fields[1].startswith("*"),
     )
 
@@ -226,13 +224,3 @@ def parses(*fields: str) -> bool:
     except CronSimError:
         return False
     return True
-
-
-def read_zone(name: str) -> ZoneInfo:
-    """A zone by its IANA name."""
-    try:
-        if ZONE_NAME.fullmatch(name):
-            return ZoneInfo(name)
-    except (LookupError, ValueError, OSError):
-        pass
-    raise InvalidRequest(f"{name!r} is not a time zone; an example is Europe/Berlin.", "timezone")

@@ -11,7 +11,8 @@ from cadenza.domain.daily import programme, rules, user, window
 from cadenza.domain.daily.keys import ProgrammeKey
 from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.user import DailyUser, Enrollment, Finalization, LocalDue
-from cadenza.domain.daily.zones import first_moment, zone_of
+from cadenza.domain.daily.zones import first_moment
+from cadenza.domain.local_time import zone_named
 from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.engine.daily import finalizer
 from cadenza.engine.daily.finalizer import DailyFinalizer
@@ -33,7 +34,7 @@ def _moment(patch: Patch, wrongly: Callable[[date, time, str], datetime]) -> Non
 
 
 def _read(day: date, at: time, timezone: str, *, fold: int) -> datetime:
-    return datetime.combine(day, at, zone_of(timezone)).replace(fold=fold).astimezone(UTC)
+    return datetime.combine(day, at, zone_named(timezone)).replace(fold=fold).astimezone(UTC)
 
 
 def the_service_date_is_that_of_utc(patch: Patch) -> None:

@@ -46,12 +46,12 @@ async def test_a_calendar_is_replaced_unless_only_a_new_one_is_wanted(app: Appli
 @pytest.mark.parametrize(
     ("wrong", "field", "sentence"),
     [
-        ({"timezone": "Mars/Olympus"}, "timezone", "such as Europe/Berlin"),
+        ({"timezone": "Mars/Olympus"}, "timezone", "an example is Europe/Berlin"),
         ({"weekly": None}, "weekly", "say when it is open"),
         ({"weekly": [{"days": ["mon"], "opens": "8", "closes": "18:00"}]}, "weekly.0.opens", "opens"),
         ({"dates": [{"first": "2027-01-02", "last": "2027-01-01"}]}, None, "last must not be earlier"),
         ({"weekly": None, "dates": [{"first": "2024-12-01"}]}, None, "never open from now on"),
-        ({"except_during": {"holidays": [{"country": "XX"}]}}, "country", "are not known"),
+        ({"except_during": {"holidays": [{"country": "XX"}]}}, "except_during.holidays", "are not known"),
         ({"ics": "<html>"}, "ics", "does not begin with BEGIN:VCALENDAR"),
         ({"except_during": WORK | {"calendar_id": None}}, None, "except_during"),
     ],

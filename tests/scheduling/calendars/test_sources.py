@@ -9,6 +9,7 @@ from tests.scheduling.calendars.calendar_fixtures import BERLIN, NOW, at
 from cadenza.adapters.calendars.ics_rules import days_of, read_rule
 from cadenza.adapters.calendars.sources import LibrarySources
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.local_time import Span
 from cadenza.domain.scheduling.calendars.compile import horizon
 from cadenza.domain.scheduling.calendars.definition import (
     CalendarDefinition,
@@ -16,7 +17,6 @@ from cadenza.domain.scheduling.calendars.definition import (
     HolidaySource,
     WeeklyHours,
 )
-from cadenza.domain.scheduling.calendars.local_time import Span
 from cadenza.ports.calendars.sources import compile_definition
 
 OVER = horizon(NOW)

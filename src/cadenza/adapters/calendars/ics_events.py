@@ -12,8 +12,7 @@ import recurring_ical_events
 
 from cadenza.adapters.calendars.ics_rules import days_of, read_rule
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.calendars.compile import Horizon
-from cadenza.domain.scheduling.calendars.local_time import (
+from cadenza.domain.local_time import (
     DAY,
     SECOND,
     Span,
@@ -21,6 +20,7 @@ from cadenza.domain.scheduling.calendars.local_time import (
     whole_days,
     zone_named,
 )
+from cadenza.domain.scheduling.calendars.compile import Horizon
 
 MOST_EVENTS = 2_000
 MOST_OCCURRENCES = 20_000

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import date
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.local_time import Span
 from cadenza.domain.scheduling.calendars.compile import Horizon
 from cadenza.domain.scheduling.calendars.definition import HolidaySource
-from cadenza.domain.scheduling.calendars.local_time import Span
 
 
 class LibrarySources:

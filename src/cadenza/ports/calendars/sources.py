@@ -6,6 +6,7 @@ from datetime import date, datetime
 from typing import Protocol
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.local_time import Span
 from cadenza.domain.scheduling.calendars.compile import (
     CalendarFacts,
     CompiledCalendar,
@@ -15,7 +16,6 @@ from cadenza.domain.scheduling.calendars.compile import (
     refuse_never_open,
 )
 from cadenza.domain.scheduling.calendars.definition import CalendarDefinition, HolidaySource
-from cadenza.domain.scheduling.calendars.local_time import Span
 
 
 class CalendarSources(Protocol):

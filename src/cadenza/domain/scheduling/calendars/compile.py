@@ -6,6 +6,14 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.local_time import (
+    DAY,
+    Span,
+    first_moment,
+    last_moment,
+    whole_days,
+    zone_named,
+)
 from cadenza.domain.scheduling.calendars.calendar import Calendar, calendar_of, open_in_all
 from cadenza.domain.scheduling.calendars.definition import (
     WEEKDAYS,
@@ -13,14 +21,6 @@ from cadenza.domain.scheduling.calendars.definition import (
     CalendarParts,
     HolidaySource,
     WeeklyHours,
-)
-from cadenza.domain.scheduling.calendars.local_time import (
-    DAY,
-    Span,
-    first_moment,
-    last_moment,
-    whole_days,
-    zone_named,
 )
 from cadenza.domain.scheduling.calendars.rules import CalendarRules
 

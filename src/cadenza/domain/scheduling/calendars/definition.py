@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.calendars.local_time import zone_named
+from cadenza.domain.local_time import zone_named
 from cadenza.domain.validation import check_id, check_text, convert_to_utc, quoted
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

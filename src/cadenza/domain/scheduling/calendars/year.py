@@ -4,8 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from cadenza.domain.scheduling.calendars.calendar import Calendar
-from cadenza.domain.scheduling.calendars.local_time import (
+from cadenza.domain.local_time import (
     DAY,
     ClockChange,
     Span,
@@ -13,6 +12,7 @@ from cadenza.domain.scheduling.calendars.local_time import (
     whole_days,
     zone_named,
 )
+from cadenza.domain.scheduling.calendars.calendar import Calendar
 
 HOUR = timedelta(hours=1)
 

@@ -6,10 +6,10 @@ from typing import Annotated, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import NotFound
+from cadenza.domain.local_time import Span
 from cadenza.domain.monitoring.forecast import forecast_runs
 from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.following import follow_calendar
-from cadenza.domain.scheduling.calendars.local_time import Span
 from cadenza.domain.scheduling.calendars.year import HOUR, CalendarYear, span_of_year, year_of
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.engine.async_helpers import beside_event_loop

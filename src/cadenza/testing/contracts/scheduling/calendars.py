@@ -30,7 +30,6 @@ from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
 EVERY_DAY = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY = CalendarParts(weekly=(WeeklyHours(EVERY_DAY, "08:00", "18:00"),))
-DAY_LONG = timedelta(days=1)
 NIGHT = CalendarParts(weekly=(WeeklyHours(EVERY_DAY, "20:00", "06:00"),))
 
 
@@ -141,26 +140,22 @@ class CalendarContract(Contract):
         assert (await stored(bench, "due")).next_run_at == now
 
     async def test_what_was_given_an_older_version_of_a_calendar_is_not_written(self, bench: Bench) -> None:
-        older, night, later = (
-            compiled(bench),
-            compiled(bench, open_during=NIGHT),
-            bench.clock.now() + DAY_LONG,
-        )
+        older, later = compiled(bench), bench.clock.now() + timedelta(days=1)
         await put(bench, older)
         await bench.add("free", next_run_at=later)
-        await put(bench, night)
+        await put(bench, compiled(bench, open_during=NIGHT))
+        rules, free = only(older.calendar), EndpointKey("default", "free")
         parts = DayParts((DayPart(older.calendar, Every(MINUTE)),), Every(15 * MINUTE))
-        for fields in ({"calendar_rules": only(older.calendar)}, {"baseline": parts}):
+        for write in (
+            lambda: bench.add("new", calendar_rules=rules, next_run_at=later),
+            lambda: bench.add("new", baseline=parts, next_run_at=later),
+            lambda: bench.store.endpoints.amend(free, partial(changed, calendar_rules=rules)),
+            lambda: bench.store.endpoints.amend(free, partial(changed, baseline=parts)),
+            lambda: bench.store.catalog.add_job(Job(id="shop", name="Shop", calendar_rules=rules)),
+            lambda: bench.store.programmes.put_programme(Programme(id="a", only_during=older.calendar)),
+        ):
             with pytest.raises(Conflict, match="The calendar work was changed meanwhile; try again"):
-                await bench.add("new", next_run_at=later, **fields)
-            with pytest.raises(Conflict, match="changed meanwhile"):
-                await bench.store.endpoints.amend(EndpointKey("default", "free"), partial(changed, **fields))
-        with pytest.raises(Conflict, match="changed meanwhile"):
-            await bench.store.catalog.add_job(
-                Job(id="shop", name="Shop", calendar_rules=only(older.calendar))
-            )
-        with pytest.raises(Conflict, match="changed meanwhile"):
-            await bench.store.programmes.put_programme(Programme(id="early", only_during=older.calendar))
+                await write()
         assert await bench.store.calendars.uses("default", "work") == []
 
     async def test_a_refused_change_leaves_the_calendar_as_it_was(self, bench: Bench) -> None:

@@ -1,5 +1,6 @@
 """Times on the wall of a zone as moments, where its clocks are changed too."""
 
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -11,8 +12,9 @@ from cadenza.domain.validation import quoted
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
 MICROSECOND = timedelta(microseconds=1)
-NO_ZONES = ("posix/", "right/", "localtime", "posixrules")
-"""Files of some machines beside the zones."""
+# posix/, right/ and localtime are files of some machines, not names of zones.
+ZONE_NAME = re.compile(r"(?!(posix|right|localtime|posixrules)(/|$))[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
+LONGEST_ZONE = 64
 
 Span = tuple[datetime, datetime]
 
@@ -25,18 +27,18 @@ class ClockChange(NamedTuple):
     after: timedelta
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1_024)
 def zone_named(name: str) -> ZoneInfo:
-    """The zone of an IANA name; InvalidRequest if there is none."""
+    """The zone of an IANA name; InvalidRequest if there is none.
+
+    Kept here, because the library forgets all but a few.
+    """
     try:
-        zone = None if name.startswith(NO_ZONES) else ZoneInfo(name)
+        if len(name) <= LONGEST_ZONE and ZONE_NAME.fullmatch(name):
+            return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
-        zone = None
-    if zone is None:
-        raise InvalidRequest(
-            f"timezone must be a name such as Europe/Berlin, not {quoted(name)}.", "timezone"
-        )
-    return zone
+        pass
+    raise InvalidRequest(f"{quoted(name)} is not a time zone; an example is Europe/Berlin.", "timezone")
 
 
 def first_moment(wall: datetime, zone: ZoneInfo) -> datetime:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.calendars.local_time import (
+from cadenza.domain.local_time import (
     ClockChange,
     clock_changes,
     first_moment,
