@@ -32,7 +32,6 @@ SMALL = {
     "adapters/stores/sql/migrations/script.py": "it alone loads Alembic",
     "adapters/stores/moves/records.py": "a start reads it, and must not load the encryption",
     "domain/daily/clock_trust.py": "a rule of its own",
-    "domain/daily/window.py": "what records, programmes and the engine share",
     "domain/monitoring/outage.py": "a rule that the engine and adapters share",
     "engine/daily/clock.py": "a port's face for every step of the daily runner",
     "engine/worker/worker_settings.py": "what the parts of a worker share",

@@ -1,6 +1,6 @@
 """Windows, timetables and trust, as rules."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 from hypothesis import given
@@ -20,30 +20,35 @@ from cadenza.domain.daily.rules import (
     shards_of_lane,
 )
 from cadenza.domain.daily.user import Cause, DailyUser, enrollment
-from cadenza.domain.daily.window import WINDOW, cutoff
+from cadenza.domain.daily.window import WINDOW, cutoff, opens, service_date
 from cadenza.domain.errors import InvalidRequest
 
 START = datetime(2026, 3, 10, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
 DUES = st.integers(0, 1_439).map(lambda minute: time(minute // 60, minute % 60))
+DAYS = st.dates(date(2024, 1, 1), date(2030, 12, 31))
 WINDOWS = st.one_of(st.just(60), st.integers(1, 1_440), st.sampled_from([1, 1_439, 1_440])).map(
     lambda minutes: timedelta(minutes=minutes)
 )
 
 
-def a_daily_user(due: time, now: datetime = START, window: timedelta = WINDOW) -> DailyUser:
-    return new_daily_user(enrollment("north", "ann", due), now, window=window)
-
-
-@given(due=DUES, window=WINDOWS)
-def test_a_window_lasts_until_the_next_cutoff(due: time, window: timedelta) -> None:
-    user = a_daily_user(due, window=window)
-    assert user.next_cutoff - user.opens_at == window
-    assert START < user.next_cutoff <= START + timedelta(days=1)
+@given(due=DUES, day=DAYS, window=WINDOWS)
+def test_a_day_begins_when_its_window_opens_and_ends_when_the_next_one_does(
+    due: time, day: date, window: timedelta
+) -> None:
+    first, last = opens(due, day, window), opens(due, day + timedelta(days=1), window) - SECOND
+    assert service_date(due, first, window) == service_date(due, last, window) == day
+    assert service_date(due, first - SECOND, window) == day - timedelta(days=1)
+    assert first + window == cutoff(due, day)
+    assert cutoff(due, day).date() == service_date(due, cutoff(due, day) - SECOND, window) == day
 
 
 def test_a_window_is_an_hour_unless_it_is_set_otherwise() -> None:
-    user = a_daily_user(time(9))
-    assert user.next_cutoff - user.opens_at == timedelta(hours=1)
+    assert cutoff(time(9), START.date()) - opens(time(9), START.date()) == timedelta(hours=1)
+
+
+def a_daily_user(due: time, now: datetime = START, window: timedelta = WINDOW) -> DailyUser:
+    return new_daily_user(enrollment("north", "ann", due), now, window=window)
 
 
 @given(due=DUES, days=st.integers(0, 30), minutes=st.integers(0, 1_439))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success, new_daily_user
 from cadenza.domain.daily.user import enrollment
-from cadenza.domain.daily.window import DAY, WINDOW, cutoff
+from cadenza.domain.daily.window import DAY, WINDOW, cutoff, opens, service_date
 from cadenza.domain.daily.zones import check_timezone, date_exists, first_moment
 from cadenza.domain.errors import InvalidRequest
 
@@ -65,6 +65,7 @@ def by_the_clock(due: time, day: date, timezone: str) -> datetime:
 ZONES = st.sampled_from(sorted(available_timezones() - {"localtime"}))
 DUES = st.integers(0, 1_439).map(lambda minute: time(minute // 60, minute % 60))
 DAYS = st.dates(date(2024, 1, 1), date(2030, 12, 31))
+WINDOWS = st.sampled_from([1, 30, 60, 61, 600, 1_439, 1_440]).map(lambda minutes: timedelta(minutes=minutes))
 
 
 def test_there_are_clock_changes_to_test_with() -> None:
@@ -111,14 +112,18 @@ def test_these_due_times_mean_these_moments(due: time, day: date, timezone: str,
     assert cutoff(due, day, timezone=timezone).isoformat() == expected
 
 
-@given(due=DUES, day=DAYS, zone=ZONES)
-def test_cutoffs_of_a_zone_come_one_after_the_other(due: time, day: date, zone: str) -> None:
-    """Each on its date, or at the midnight to which clocks went forward from it."""
+@given(due=DUES, day=DAYS, zone=ZONES, window=WINDOWS)
+def test_cutoffs_of_a_zone_come_one_after_the_other_and_service_dates_agree(
+    due: time, day: date, zone: str, window: timedelta
+) -> None:
     this, following = (cutoff(due, one, timezone=zone) for one in (day, day + DAY))
     assert this < following
-    shown = this.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
-    midnight = datetime.combine(day + DAY, time())
-    assert shown.date() == day or shown == midnight or not date_exists(day, zone)
+    assert this.astimezone(ZoneInfo(zone)).date() == day or not date_exists(day, zone)
+    opening = opens(due, day, window, timezone=zone)
+    assert opening == this - window
+    if date_exists(day, zone):
+        assert service_date(due, opening, window, timezone=zone) >= day
+        assert service_date(due, opening - SECOND, window, timezone=zone) < day
 
 
 def test_a_date_that_a_zone_leaves_out_is_not_owed() -> None:

@@ -13,7 +13,7 @@ from cadenza.domain.daily.clock_trust import ClockTrust
 from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.rules import ServicePeriod
 from cadenza.domain.daily.user import DailyUser, Enrollment, Finalization, LocalDue
-from cadenza.domain.daily.window import WINDOW, cutoff
+from cadenza.domain.daily.window import WINDOW, cutoff, service_date
 from cadenza.engine.daily import finalizer, queue, tick
 from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer, _Success
@@ -29,12 +29,6 @@ finalize_success, finalize_cutoffs, new_daily_user = (
     rules.finalize_cutoffs,
     rules.new_daily_user,
 )
-
-
-def _day_of(due: time, at: datetime) -> date:
-    """The day whose window has opened last, in UTC."""
-    since_midnight = timedelta(hours=due.hour, minutes=due.minute)
-    return (at + WINDOW - since_midnight).date()
 
 
 def _ticks_read(patch: Patch, off: timedelta) -> None:
@@ -102,7 +96,7 @@ def a_success_counts_for_the_next_pending_day(patch: Patch) -> None:
 
 def the_day_is_derived_when_the_job_returns(patch: Patch) -> None:
     def wrongly(success: _Success, user: DailyUser, programme: Programme) -> Finalization | None:
-        day = _day_of(user.due, success.returned_at)
+        day = service_date(user.due, success.returned_at)
         return finalize_success(user, day, success.returned_at, programme=programme)
 
     patch.setattr(_Success, "finalize", wrongly)
@@ -187,7 +181,7 @@ def nobody_is_ever_late(patch: Patch) -> None:
 def new_users_owe_what_is_past(patch: Patch) -> None:
     def wrongly(wanted: Enrollment, now: datetime, *_: Any, **__: Any) -> DailyUser:
         user = new_daily_user(wanted, now)
-        return _on(user, wanted.due, _day_of(wanted.due, now))
+        return _on(user, wanted.due, service_date(wanted.due, now))
 
     patch.setattr(rules, "new_daily_user", wrongly)
 
