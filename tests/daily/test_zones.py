@@ -118,7 +118,9 @@ def test_cutoffs_of_a_zone_come_one_after_the_other_and_service_dates_agree(
 ) -> None:
     this, following = (cutoff(due, one, timezone=zone) for one in (day, day + DAY))
     assert this < following
-    assert this.astimezone(ZoneInfo(zone)).date() == day or not date_exists(day, zone)
+    shown = this.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+    is_at_the_end_of_a_gap = shown == datetime.combine(day + DAY, time())  # As in Nuuk, over midnight.
+    assert shown.date() == day or is_at_the_end_of_a_gap or not date_exists(day, zone)
     opening = opens(due, day, window, timezone=zone)
     assert opening == this - window
     if date_exists(day, zone):
