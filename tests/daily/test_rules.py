@@ -12,6 +12,7 @@ from cadenza.domain.daily.rules import (
     SHARDS,
     ServicePeriod,
     concurrency_of_lanes,
+    enroll,
     finalize_cutoffs,
     finalize_success,
     lane_count,
@@ -19,7 +20,7 @@ from cadenza.domain.daily.rules import (
     shard_of,
     shards_of_lane,
 )
-from cadenza.domain.daily.user import Cause, DailyUser, enrollment
+from cadenza.domain.daily.user import Cause, DailyUser, LocalDue, enrollment
 from cadenza.domain.daily.window import WINDOW, cutoff, opens, service_date
 from cadenza.domain.errors import InvalidRequest
 
@@ -125,3 +126,11 @@ def test_users_stay_in_their_shards_for_good() -> None:
     found = [shard_of(UserKey("north", f"user-{number}")) for number in range(8)]
     assert found == [20, 2, 24, 14, 13, 27, 1, 23]
     assert len({shard_of(UserKey("north", f"user-{number}")) for number in range(1_000)}) == SHARDS
+
+
+def test_who_gets_another_due_time_keeps_the_zone() -> None:
+    user = enroll(enrollment("north", "ann", time(7), timezone="Asia/Tokyo"), None, None, now=START)
+    later = enroll(enrollment("north", "ann", time(9)), user, None, now=START)
+    assert later.wanted == LocalDue(time(9), "Asia/Tokyo")
+    back = enroll(enrollment("north", "ann", time(9), timezone="UTC"), later, None, now=START)
+    assert back.wanted == LocalDue(time(9), "UTC")

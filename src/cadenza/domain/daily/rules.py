@@ -39,7 +39,7 @@ def new_daily_user(
     wanted: Enrollment, now: datetime, last_date: date | None = None, *, window: timedelta = WINDOW
 ) -> DailyUser:
     """A new user, from the first day whose cutoff is ahead and that has no verdict yet."""
-    local_due = wanted.local_due
+    local_due = wanted.local_due()
     day = now.date() - DAY
     while is_over(local_due.cutoff(day), now):
         day += DAY
@@ -54,7 +54,7 @@ def new_daily_user(
         user_id=user_id,
         next_date=day,
         due=wanted.due,
-        timezone=wanted.timezone,
+        timezone=local_due.timezone,
         next_cutoff=cutoff,
         opens_at=cutoff - window,
         added_at=now,
@@ -130,9 +130,10 @@ def enroll(
     """The user's record after an enrollment: new, or with another due time or zone."""
     if user is None:
         return new_daily_user(wanted, now, last_date, window=window)
-    if user.wanted == wanted.local_due:
+    local_due = wanted.local_due(user.wanted.timezone)
+    if user.wanted == local_due:
         return user
-    return change_due_time(user, wanted.local_due, now, window=window)
+    return change_due_time(user, local_due, now, window=window)
 
 
 def finalize_success(

@@ -78,12 +78,12 @@ class Enrollment(NamedTuple):
 
     key: DailyKey
     due: time
-    timezone: str = UTC_NAME
+    timezone: str | None = None
+    """None keeps the zone that the user has; a new user is served in UTC then."""
 
-    @property
-    def local_due(self) -> LocalDue:
-        """The due time with its zone."""
-        return LocalDue(self.due, self.timezone)
+    def local_due(self, present: str = UTC_NAME) -> LocalDue:
+        """The due time with its zone, given the one that the user has."""
+        return LocalDue(self.due, self.timezone or present)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +282,7 @@ def due_among(changes: Sequence[DueChange], day: date, due: LocalDue) -> LocalDu
 
 
 def enrollment(
-    tenant_id: str, user_id: str, due: time, *, timezone: str = UTC_NAME, programme_id: str = DAILY
+    tenant_id: str, user_id: str, due: time, *, timezone: str | None = None, programme_id: str = DAILY
 ) -> Enrollment:
     """A checked enrollment; InvalidRequest unless the due time is a whole minute, and the zone exists."""
     if not check_text("user_id", user_id, longest=LONGEST_USER_ID).strip():
@@ -290,4 +290,5 @@ def enrollment(
     if due.second or due.microsecond or due.tzinfo not in (None, UTC):
         raise InvalidRequest(f"due_time must be {DUE_TIME_FORM}.", "due_time")
     key = daily_key(tenant_id, user_id, programme_id=check_programme_id(programme_id))
-    return Enrollment(key, due.replace(tzinfo=None, fold=0), check_timezone(timezone))
+    zone = None if timezone is None else check_timezone(timezone)
+    return Enrollment(key, due.replace(tzinfo=None, fold=0), zone)

@@ -35,17 +35,19 @@ class RunnerProgrammes:
         self._unstored: dict[ProgrammeKey, Programme] = {}
         self._stored: list[Programme] = []
         self._served: dict[tuple[str, str, date, time], bool] = {}
+        """What was answered since they were read."""
         self.serve_every_date = True
         """Whether no programme leaves out a date."""
 
     async def read(self) -> bool:
         """Read them anew; whether anything has changed."""
         stored = [] if self._store is None else await all_programmes(self._store)
+        self._served = {}
         if stored == self._stored:
             return False
         self._stored = stored
         self._programmes = {one.key: self._with_settings(one) for one in stored}
-        self._unstored, self._served = {}, {}
+        self._unstored = {}
         self.serve_every_date = all(one.serves_every_date for one in stored)
         return True
 

@@ -47,9 +47,8 @@ class DailyQueue:
         self._next_dates: dict[DailyKey, date] = {}
         """Of those who are held, and whose date was settled meanwhile."""
         self._last_runs: dict[DailyKey, _LastRun] = {}
-        self._by_age: deque[tuple[DailyKey, _LastRun]] = (
-            deque()
-        )  # Oldest first, so that old ones are removed.
+        self._by_age: deque[tuple[DailyKey, _LastRun]] = deque()
+        """Oldest first, so that old ones are removed."""
         self._shards = frozenset(range(SHARDS))
         self.filled = asyncio.Event()
 

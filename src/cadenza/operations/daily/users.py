@@ -19,7 +19,7 @@ from cadenza.domain.daily.user import (
     DueChange,
     enrollment,
 )
-from cadenza.domain.daily.zones import UTC_NAME, check_timezone
+from cadenza.domain.daily.zones import check_timezone
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.programmes import OfProgramme, served_programme, window_of
@@ -55,8 +55,10 @@ class DailyUserEntry(Command):
     due_time: DueTime
     """`HH:MM` in the time zone: until then, from when the window opens, an hour before unless it is set
     otherwise."""
-    timezone: Timezone = UTC_NAME
-    """An IANA name such as Europe/Berlin. The zone of a user of agents is not taken over."""
+    timezone: Timezone | None = None
+    """An IANA name such as Europe/Berlin; null keeps the one that the user has here, which is UTC at first.
+
+    The zone of a user of agents is not taken over."""
 
 
 class OneDailyUser(OfProgramme):
@@ -168,8 +170,8 @@ class DailyUsersPut(View):
 async def put_daily_user(context: RequestContext, command: PutDailyUser) -> DailyUserView:
     """Add or change a daily user. Before the due time, the target is called until it succeeds.
 
-    The due time is in UTC unless a time zone is given. A changed due time or zone applies from the first
-    date whose window is not open yet.
+    Without a time zone a user keeps the present one; a new user is served in UTC. A changed due time or
+    zone applies from the first date whose window is not open yet.
     """
     find = partial(context.store.daily.daily_user, _key_of(context, command))
     await command.refuse_existing(f"a daily user {command.user_id}", find)

@@ -15,7 +15,6 @@ from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.adapters.telemetry.log import ProgramLog
 from cadenza.domain.daily.keys import DAILY
 from cadenza.domain.daily.user import enrollment
-from cadenza.domain.daily.zones import UTC_NAME
 from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.baseline import Baseline, Cadence, Cron, Every, Once
 from cadenza.domain.scheduling.calendars.named_day_parts import NamedDayParts
@@ -156,11 +155,12 @@ class Cadenza(DeclaresDaily):
         return self._declare(Once(at), dict(options))
 
     async def enroll(
-        self, user_id: str, due: time, *, timezone: str = UTC_NAME, programme: str = DAILY
+        self, user_id: str, due: time, *, timezone: str | None = None, programme: str = DAILY
     ) -> None:
         """Serve a user daily, in the window before the due time; or at another time than before.
 
-        The due time is on the clocks of the zone. NotFound if there is no such programme.
+        The due time is on the clocks of the zone; without one, of the zone that the user has, or UTC.
+        NotFound if there is no such programme.
         """
         store = self._started().store
         await enroll_user(
