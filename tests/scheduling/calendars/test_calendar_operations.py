@@ -106,6 +106,21 @@ async def test_a_job_takes_other_calendars_and_is_switched_off_in_one_change(app
     assert (await rules(app)).job_never_during is not None
 
 
+@pytest.mark.parametrize("was_active", [True, False])
+async def test_a_job_that_is_switched_on_with_other_calendars_moves_its_endpoints(
+    app: ApplicationFixture, *, was_active: bool
+) -> None:
+    await app.ask("put_calendar", **WORK)
+    await app.job()
+    await app.endpoint("one", calendar={"when_closed": "run-at-end"})
+    before = (await app.ask("get_endpoint", endpoint_id="one"))["next_run_at"]
+    await app.ask("update_job", job_id="job", active=was_active)
+    await app.ask("update_job", job_id="job", active=True, calendar={"only_during": "work"})
+    assert (await app.ask("get_endpoint", endpoint_id="one"))["next_run_at"] == "2025-01-02T07:00:00Z"
+    await app.ask("update_job", job_id="job", active=True, calendar=None)
+    assert (await app.ask("get_endpoint", endpoint_id="one"))["next_run_at"] == before
+
+
 @pytest.mark.parametrize(
     ("calendar", "sentence"),
     [

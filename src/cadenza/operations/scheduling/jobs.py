@@ -14,7 +14,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.schedule_protection import refuse_schedules_job
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.planning.rules.rule import MOST_RULES
-from cadenza.domain.scheduling.calendars.following import follow_job, with_calendars_of
+from cadenza.domain.scheduling.calendars.following import follow_job
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
@@ -188,8 +188,8 @@ async def _switch(
         job = replace(before, **changes)
         live = [one for one in state.endpoints.values() if not one.archived]
         because = why_job_stays(job, live, kind, origin, now)
+        kept = [follow_job(one, job, **planning).endpoint for one in live]
         if because is None:
-            kept = [with_calendars_of(one, job) for one in live]
             planned = [plan_if_switched_on(one, evolve(one, job_active=active), **planning) for one in kept]
             moved = [one for one in planned if _differs(one, state.endpoints[one.id])]
             switched = job.switched(origin, active=active)
@@ -197,7 +197,6 @@ async def _switch(
             return BulkChange([switched], list(map(ChangedEndpoint, moved)))
         context.trail.note("job", job_id, before=before, after=job)
         record = HintRecord(kind, now, origin, not_applied=because)
-        kept = [follow_job(one, job, **planning).endpoint for one in live]
         return BulkChange([job], [ChangedEndpoint(one, record=record) for one in kept])
 
     scope = BulkScope(frozenset({job_id}))
