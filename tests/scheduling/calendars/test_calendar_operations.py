@@ -160,6 +160,15 @@ async def test_a_preview_shows_what_would_run(app: ApplicationFixture) -> None:
     assert len(one["next_runs"]) == 3
 
 
+async def test_a_slot_that_is_to_be_skipped_is_no_run_of_a_preview(app: ApplicationFixture) -> None:
+    await app.ask("put_calendar", **WORK)
+    await app.job()
+    every_hour = {"kind": "cron", "expression": "0 * * * *"}
+    await app.endpoint("one", baseline=every_hour, calendar={"only_during": "work"})
+    (one,) = (await app.ask("preview_calendar", calendar_id="work", year=2025))["endpoints"]
+    assert one["next_runs"] == [f"2025-01-02T{hour:02}:00:00Z" for hour in (7, 8, 9)]
+
+
 async def test_a_calendar_is_previewed_before_it_is_stored(app: ApplicationFixture) -> None:
     draft = {key: value for key, value in WORK.items() if key != "calendar_id"}
     year = await app.ask("preview_calendar_draft", **draft, year=2026)

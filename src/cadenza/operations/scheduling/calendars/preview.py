@@ -12,6 +12,7 @@ from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.following import follow_calendar
 from cadenza.domain.scheduling.calendars.year import HOUR, CalendarYear, span_of_year, year_of
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.plan import Source
 from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Whole
@@ -175,7 +176,8 @@ def _foreseen(
     for stored in endpoints:
         endpoint = follow_calendar(stored, calendar=calendar, **planning).endpoint
         runs = forecast_runs(endpoint, now=planning["now"], cron=planning["cron"], most=MOST_RUNS)
-        inside = [one.at for one in runs if within[0] <= one.at < within[1]]
+        really = (one.at for one in runs if one.source is not Source.CLOSED)
+        inside = [at for at in really if within[0] <= at < within[1]]
         views.append(
             EndpointRunsView(
                 endpoint_id=endpoint.id,
