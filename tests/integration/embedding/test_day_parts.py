@@ -1,20 +1,22 @@
 """Functions with another cadence while a calendar is open."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cadenza import Cadenza, Cron
+from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.baseline import DayPart, DayParts, Every
 from cadenza.domain.scheduling.calendars.calendar import calendar_of
 from cadenza.domain.scheduling.calendars.compile import CompiledCalendar
 from cadenza.domain.scheduling.calendars.definition import CalendarDefinition, CalendarParts, WeeklyHours
+from cadenza.domain.scheduling.calendars.following import follow_calendar
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
@@ -35,7 +37,8 @@ async def put_work(store: Store, begin: datetime) -> DayPart:
     calendar = calendar_of("work", "UTC", [(begin, begin + timedelta(days=1))])
     definition = CalendarDefinition(tenant_id="default", id="work", open_during=ALWAYS)
     compiled = CompiledCalendar(definition, calendar, begin + timedelta(days=1))
-    await store.calendars.put_calendar(compiled, ChangedEndpoint)
+    follow = partial(follow_calendar, calendar=calendar, now=begin, cron=CronsimCron())
+    await store.calendars.put_calendar(compiled, follow)
     return DayPart(calendar, Every(60_000))
 
 
@@ -68,6 +71,20 @@ async def test_a_program_whose_day_part_would_never_run_does_not_start(app: Cade
         with pytest.raises(InvalidRequest, match="The day part work would never run"):
             async with app:
                 pass
+
+
+async def test_a_program_starts_again_when_the_calendar_of_a_day_part_is_over(app: Cadenza) -> None:
+    declare(app)
+    async with open_store(Settings(database_url=URL), ids=TimeOrderedIds(), log=FakeLog()) as store:
+        await put_work(store, datetime.now(UTC).replace(microsecond=0))
+        async with app:
+            pass
+        past = await put_work(store, datetime.now(UTC) - timedelta(days=9))
+        again = Cadenza(URL)
+        declare(again)
+        async with again:
+            stored = await store.endpoints.get(EndpointKey("default", "check_orders"))
+    assert stored.baseline == DayParts((past,), Cron("0 3 * * *", "Europe/Berlin"))
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,20 @@ async def test_day_parts_that_cannot_be_are_refused_at_their_field(
         assert refused.value.field == f"baseline.{field}"
 
 
+async def test_an_endpoint_can_be_changed_when_the_calendar_of_a_day_part_is_over(
+    app: ApplicationFixture,
+) -> None:
+    await app.ask("put_calendar", calendar_id="work", dates=[{"first": "2025-01-03"}])
+    await app.job()
+    await app.endpoint(baseline=BY_DAY)
+    app.clock.jump(9 * 86_400_000)
+    renamed = await app.ask("update_endpoint", endpoint_id="traffic", name="Traffic")
+    assert renamed["name"] == "Traffic"
+    changed = BY_DAY | {"otherwise": CRON}
+    with pytest.raises(InvalidRequest, match="The day part work would never run"):
+        await app.ask("update_endpoint", endpoint_id="traffic", baseline=changed)
+
+
 async def test_the_calendar_of_another_tenant_is_none(app: ApplicationFixture) -> None:
     await put_work(app, "other")
     await app.job()

@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.calendars.following import with_calendars_of
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
-from cadenza.domain.scheduling.policy import Policy, check_timeout
+from cadenza.domain.scheduling.policy import check_timeout
 from cadenza.domain.scheduling.steer import (
     ChangedEndpoint,
     EndpointChange,
@@ -126,11 +126,16 @@ def unsaved_endpoint(context: RequestContext, **parts: Any) -> Endpoint:
 
 
 def within_limits(
-    context: RequestContext, endpoint: Endpoint, limits: Limits, *, before: Policy | None = None
+    context: RequestContext, endpoint: Endpoint, limits: Limits, *, before: Endpoint | None = None
 ) -> Endpoint:
-    """The endpoint within its tenant's limits and the operator's, with a checked cron expression."""
-    part("baseline", partial(check_baseline, endpoint.baseline, context))
-    policy = check_timeout(endpoint.policy, context.dependencies.max_timeout_ms, before)
+    """The endpoint within its tenant's limits and the operator's, with a checked baseline.
+
+    A baseline that it had before is not checked: the calendar of a day part may be over by now.
+    """
+    if before is None or endpoint.baseline != before.baseline:
+        part("baseline", partial(check_baseline, endpoint.baseline, context))
+    old = None if before is None else before.policy
+    policy = check_timeout(endpoint.policy, context.dependencies.max_timeout_ms, old)
     return limits.apply_to(endpoint if policy is endpoint.policy else evolve(endpoint, policy=policy))
 
 
@@ -189,7 +194,7 @@ async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> E
         asked = changes | _changed_rules(endpoint, fields, calendars)
         refused = why_not_changed(endpoint, asked, origin, into_active=job is None or job.active)
         allowed = {name: value for name, value in asked.items() if name not in refused}
-        wanted = within_limits(context, replace(endpoint, **allowed), limits, before=endpoint.policy)
+        wanted = within_limits(context, replace(endpoint, **allowed), limits, before=endpoint)
         if job is not None and wanted.job_id == job.id:
             wanted = with_calendars_of(wanted, job)
         redefined = redefine(endpoint, wanted, **planning)

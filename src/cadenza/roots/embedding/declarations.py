@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from cadenza.adapters.clock import SystemClock
@@ -9,7 +10,7 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.access.audit import Actor, AuditRecord
 from cadenza.domain.access.key import Surface
 from cadenza.domain.agents.schedule_protection import refuse_new_schedule
-from cadenza.domain.errors import CadenzaError, Conflict, InvalidRequest
+from cadenza.domain.errors import CadenzaError, Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron, DayParts, cadences_of
 from cadenza.domain.scheduling.calendars.day_part_planning import check_day_parts
 from cadenza.domain.scheduling.calendars.named_day_parts import NamedDayParts
@@ -94,11 +95,19 @@ class Declarations:
         for cadence in cadences_of(endpoint.baseline):
             if isinstance(cadence, Cron):
                 self._cron.check(cadence.expression, cadence.timezone)
-        self._check_day_parts(endpoint)
-
-    def _check_day_parts(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint; InvalidRequest if a day part of it would never run."""
         if isinstance(endpoint.baseline, DayParts):
+            check_day_parts(endpoint.baseline, self._clock.now(), self._cron)
+
+    async def _resolved(self, store: Store, declared: Declared) -> Endpoint:
+        """The endpoint with its calendars; InvalidRequest if a day part of it would never run.
+
+        Unless it is stored like that: the calendar of a day part may be over by now.
+        """
+        endpoint = await declared.resolved(store)
+        if isinstance(endpoint.baseline, DayParts):
+            with suppress(NotFound):
+                if (await store.endpoints.get(endpoint.key)).baseline == endpoint.baseline:
+                    return endpoint
             check_day_parts(endpoint.baseline, self._clock.now(), self._cron)
         return endpoint
 
@@ -134,7 +143,7 @@ class Declarations:
         """
         stored = list(self._declared.values())
         for declared in stored:
-            self._check_day_parts(await declared.resolved(store))
+            await self._resolved(store, declared)
         for declared in stored:
             await self._keep(store, declared)
         self._running = _Running(store, asyncio.get_running_loop(), asyncio.Queue())
@@ -173,7 +182,7 @@ class Declarations:
         by: dict[str, Any] = {"now": now, "cron": self._cron, "jitter_ms": self._jitter_ms}
 
         async def work() -> tuple[None, Sequence[AuditRecord]]:
-            trail, endpoint = AuditTrail(), self._check_day_parts(await declared.resolved(store))
+            trail, endpoint = AuditTrail(), await self._resolved(store, declared)
             try:
                 await store.endpoints.add(plan_first_run(endpoint, **by, start_now=start_now))
                 trail.note_endpoint(None, endpoint)
