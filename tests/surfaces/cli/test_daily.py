@@ -50,7 +50,7 @@ def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(local: CliRunner, 
         ("ada", "it has 1 columns"),
         ("ada,07:30,x", "'x' is not a time zone"),
         ("ada,07:30,UTC,x", "it has 4 columns"),
-        ("ada,24:00", "due_time must be HH:MM in UTC, such as 07:30"),
+        ("ada,24:00", "due_time must be HH:MM, such as 07:30"),
         ("a b,07:30", "user_id must be"),
         (",07:30", "user_id must be"),
         ('{"user_id": "ada"}', "it must be"),
@@ -93,7 +93,7 @@ def test_a_user_and_a_day_are_shown(local: CliRunner) -> None:
     assert local.json("daily", "show", "ada")["days"] == {"items": [], "next_cursor": None, "gaps": []}
     code, err = local.refused("daily", "put", "ada", "--due", "7h")
     assert code == 2
-    assert "HH:MM in UTC, such as 07:30" in err
+    assert "HH:MM, such as 07:30" in err
     local.ok("daily", "delete", "ada", "--with-days")
     assert local.refused("daily", "show", "ada")[0] == 3
 

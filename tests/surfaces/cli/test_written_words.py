@@ -193,7 +193,7 @@ REFUSED = {
     "--server": "--server needs a value.",
     "overview --minutes 0": "--minutes must be a whole number of minutes from 1 to 300.",
     "daily windows x": "DATE must be a date such as 2030-01-31.",
-    "daily put ada --due noon": "--due must be HH:MM in UTC, such as 07:30.",
+    "daily put ada --due noon": "--due must be HH:MM, such as 07:30.",
     "endpoints create --job agenda --name n --url https://example.com --every 1m": (
         "The job agenda holds the schedules of users: only `cadenza schedules create`,"
         " `cadenza schedules update` and `cadenza schedules delete` change it."

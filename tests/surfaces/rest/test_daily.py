@@ -36,7 +36,7 @@ async def test_a_user_is_enrolled_for_the_next_window_and_can_be_moved(api: ApiI
 async def test_a_due_time_that_is_none_is_refused(api: ApiInProcess, wrong: object) -> None:
     answer = await api.ask(f"PUT {USERS}/ada", {"due_time": wrong})
     assert (answer.status, answer.problem) == (422, "invalid-request")
-    fault = {"field": "due_time", "message": "due_time must be HH:MM in UTC, such as 07:30."}
+    fault = {"field": "due_time", "message": "due_time must be HH:MM, such as 07:30."}
     assert answer.json()["errors"] == [fault]
 
 

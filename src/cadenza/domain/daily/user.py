@@ -16,7 +16,7 @@ from cadenza.domain.validation import check_text, convert_to_utc
 
 LONGEST_USER_ID = 200
 A_DUE_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
-DUE_TIME_FORM = "HH:MM in UTC, such as 07:30"
+DUE_TIME_FORM = "HH:MM, such as 07:30"
 
 
 class DayStatus(StrEnum):
