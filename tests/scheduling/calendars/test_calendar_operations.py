@@ -121,10 +121,28 @@ async def test_a_job_that_is_switched_on_with_other_calendars_moves_its_endpoint
     assert (await app.ask("get_endpoint", endpoint_id="one"))["next_run_at"] == before
 
 
+async def test_what_a_change_of_a_job_leaves_out_of_its_calendars_stays(app: ApplicationFixture) -> None:
+    await app.ask("put_calendar", **WORK)
+    await app.ask("put_calendar", **NIGHT | {"calendar_id": "night"})
+    await app.ask("create_job", id="job", name="Job", calendar={"only_during": "work"})
+
+    async def changed(**calendar: str | None) -> Any:
+        return (await app.ask("update_job", job_id="job", calendar=calendar))["calendar"]
+
+    both = {"only_during": "work", "never_during": "night"}
+    assert await changed(never_during="night") == both
+    assert await changed() == both
+    assert (await app.ask("update_job", job_id="job", name="Other"))["calendar"] == both
+    assert await changed(only_during=None) == {"only_during": None, "never_during": "night"}
+    with pytest.raises(InvalidRequest, match="Nothing would ever run"):
+        await changed(only_during="night")
+    assert await changed(never_during=None) is None
+
+
 @pytest.mark.parametrize(
     ("calendar", "sentence"),
     [
-        ({"only_during": "other"}, "names the calendar other, which does not exist"),
+        ({"only_during": "other"}, "There is no calendar other"),
         ({"only_during": "work", "never_during": "work"}, "Nothing would ever run"),
     ],
 )

@@ -1,12 +1,10 @@
 """Operations on jobs, which are named groups of endpoints."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Self
 
 from pydantic import JsonValue
 
@@ -24,12 +22,16 @@ from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Flag, Id, Listed, Metadata, Name, Paged, Text
 from cadenza.operations.long_pages import one_more, read_page, size_of
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.scheduling.calendars.of_jobs import calendar_of_job, rules_of_job
+from cadenza.operations.scheduling.calendars.of_jobs import (
+    calendar_of_job,
+    changed_job_rules,
+    known_job_calendars,
+    resolved_job_rules,
+)
 from cadenza.operations.scheduling.calendars.schemas import JobCalendarShape
-from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, Page
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CALENDAR, changed_fields
+from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, JobChange, Page
 from cadenza.ports.planning import RuleFilter
-
-NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 
 
 class CreateJob(Command):
@@ -61,7 +63,7 @@ class UpdateJob(OneJob):
     metadata: Metadata | None = None
     """Replaces the whole object; null empties it."""
     calendar: JobCalendarShape | None = None
-    """Replaces both calendars; null takes them off."""
+    """The calendars that keep its endpoints, too; what is left out of it stays, and null is for none."""
 
 
 class JobView(View):
@@ -120,7 +122,9 @@ async def create_job(context: RequestContext, command: CreateJob) -> JobView:
         created_at=now,
         metadata=command.metadata,
         pause_origin=None if command.active else context.caller.origin,
-        calendar_rules=await rules_of_job(context, command.calendar),
+        calendar_rules=resolved_job_rules(
+            command.calendar, await known_job_calendars(context, command.calendar), now
+        ),
     )
     if not job.active and (because := why_job_stays(job, (), HintKind.PAUSE, context.caller.origin, now)):
         raise Conflict(f"The job cannot be created like that, because {because}; leave `active` out.")
@@ -149,29 +153,41 @@ async def get_job(context: RequestContext, command: OneJob) -> JobView:
 
 @operation("PATCH /v1/jobs/{job_id}", Scope.WRITE, ranked=True)
 async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
-    """Change a job's name, description, activity or metadata; what is left out stays as it is."""
+    """Change a job's name, description, activity, metadata or calendars; what is left out stays as it is."""
     refuse_schedules_job(command.job_id)
     given = {name: getattr(command, name) for name in command.model_fields_set - {"job_id"}}
     changes = {name: value for name, value in given.items() if value is not None or name == "description"}
     if "metadata" in given:
         changes["metadata"] = given["metadata"] or {}
-    if "calendar" in given:
-        changes["calendar_rules"] = await rules_of_job(context, changes.pop("calendar", None))
-        if "active" not in changes:
-            return await _change_calendars(context, command.job_id, changes)
-    if (active := changes.pop("active", None)) is not None:
-        return await _switch(context, command.job_id, active=active, changes=changes)
+    active, fields = changes.pop("active", None), changed_fields(command)
+    changes.pop(CALENDAR, None)
+    calendars, now = await known_job_calendars(context, command.calendar), context.dependencies.clock.now()
 
     def change(job: Job) -> Job:
-        after = replace(job, **changes)
+        if fields is None:
+            return replace(job, **changes)
+        rules = changed_job_rules(job.calendar_rules, fields, calendars, now)
+        return replace(job, **changes, calendar_rules=rules)
+
+    if active is not None:
+        return await _switch(context, command.job_id, active=active, change=change)
+    if fields is not None:
+        return await _change_calendars(context, command.job_id, change)
+
+    def noted(job: Job) -> Job:
+        after = change(job)
         context.trail.note("job", job.id, before=job, after=after)
         return after
 
-    return JobView.of(await context.store.catalog.amend_job(context.tenant_id, command.job_id, change))
+    return JobView.of(await context.store.catalog.amend_job(context.tenant_id, command.job_id, noted))
+
+
+def _unchanged(job: Job) -> Job:
+    return job
 
 
 async def _switch(
-    context: RequestContext, job_id: str, *, active: bool, changes: Mapping[str, Any] = NO_CHANGES
+    context: RequestContext, job_id: str, *, active: bool, change: JobChange = _unchanged
 ) -> JobView:
     """Switch a job on or off, unless a higher rank keeps that from happening; its endpoints record that."""
     refuse_schedules_job(job_id)
@@ -185,7 +201,7 @@ async def _switch(
         if job_id not in state.jobs:
             raise NotFound(f"Job {job_id} not found.")
         before = state.jobs[job_id]
-        job = replace(before, **changes)
+        job = change(before)
         live = [one for one in state.endpoints.values() if not one.archived]
         because = why_job_stays(job, live, kind, origin, now)
         kept = [follow_job(one, job, **planning).endpoint for one in live]
@@ -210,7 +226,7 @@ def _differs(after: Endpoint, before: Endpoint) -> bool:
     return moved or after.calendar_rules is not before.calendar_rules
 
 
-async def _change_calendars(context: RequestContext, job_id: str, changes: Mapping[str, Any]) -> JobView:
+async def _change_calendars(context: RequestContext, job_id: str, change: JobChange) -> JobView:
     """Change a job and its calendars; its endpoints are kept by them, and planned anew, in one commit."""
     planning = context.dependencies.planning_context()
 
@@ -218,7 +234,7 @@ async def _change_calendars(context: RequestContext, job_id: str, changes: Mappi
         if job_id not in state.jobs:
             raise NotFound(f"Job {job_id} not found.")
         before = state.jobs[job_id]
-        job = replace(before, **changes)
+        job = change(before)
         context.trail.note("job", job_id, before=before, after=job)
         followed = [follow_job(one, job, **planning) for one in state.endpoints.values()]
         changed = [one for one in followed if one.endpoint is not state.endpoints[one.endpoint.id]]

@@ -1,39 +1,41 @@
 """The calendars of a job: ids on the wire, compiled calendars in the job."""
 
-from cadenza.domain.errors import InvalidRequest, NotFound
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
 from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.compile import refuse_rules_never_open
 from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.operations.context import RequestContext
 from cadenza.operations.scheduling.calendars.schemas import JobCalendarShape
+from cadenza.operations.scheduling.endpoint_parts.baselines import find_calendars
+from cadenza.operations.scheduling.endpoint_parts.calendar_rules import apply_fields
 
 
-async def rules_of_job(context: RequestContext, shape: JobCalendarShape | None) -> CalendarRules:
-    """The rules with the calendars that a job names.
+async def known_job_calendars(context: RequestContext, shape: JobCalendarShape | None) -> dict[str, Calendar]:
+    """The calendars that a job names, as far as the caller's tenant has them."""
+    return {} if shape is None else await find_calendars(context, shape.calendar_ids)
 
-    InvalidRequest if one of them does not exist, or if they leave no moment from now on.
+
+def resolved_job_rules(
+    shape: JobCalendarShape | None, calendars: Mapping[str, Calendar], now: datetime
+) -> CalendarRules:
+    """The rules of a new job, or of one in a file.
+
+    InvalidRequest if a calendar does not exist, or if they leave no moment from now on.
     """
-    if shape is None:
-        return NO_RULES
-    rules = CalendarRules(
-        only_during=await named_calendar(context, "calendar.only_during", shape.only_during),
-        never_during=await named_calendar(context, "calendar.never_during", shape.never_during),
-    )
-    refuse_rules_never_open(rules, context.dependencies.clock.now())
-    return rules
+    return NO_RULES if shape is None else changed_job_rules(NO_RULES, shape.changes(), calendars, now)
 
 
-async def named_calendar(context: RequestContext, field: str, calendar_id: str | None) -> Calendar | None:
-    """The compiled calendar of an id, None without one; InvalidRequest if there is none."""
-    if calendar_id is None:
-        return None
-    try:
-        return (await context.store.calendars.calendar(context.tenant_id, calendar_id)).calendar
-    except NotFound:
-        raise InvalidRequest(
-            f"{field} names the calendar {calendar_id}, which does not exist; write it first.", field
-        ) from None
+def changed_job_rules(
+    rules: CalendarRules, fields: Mapping[str, Any], calendars: Mapping[str, Calendar], now: datetime
+) -> CalendarRules:
+    """The rules of a job with some fields changed; the others stay. InvalidRequest as above."""
+    changed = apply_fields(rules, fields, calendars)
+    refuse_rules_never_open(changed, now)
+    return changed
 
 
 def calendar_of_job(job: Job) -> JobCalendarShape | None:

@@ -19,6 +19,7 @@ from cadenza.domain.scheduling.calendars.definition import (
     HolidaySource,
     WeeklyHours,
 )
+from cadenza.domain.scheduling.calendars.named_rules import NAMED
 from cadenza.operations.fields import IF_GIVEN, Id, Name
 from cadenza.operations.scheduling.schemas import Shape, part
 
@@ -79,12 +80,24 @@ class PartsShape(Shape):
 
 
 class JobCalendarShape(Shape):
-    """The calendars that keep the endpoints of a job, beside those of their own."""
+    """The calendars that keep the endpoints of a job, beside those of their own.
+
+    Of a change, what is left out stays as it is, and null takes it away.
+    """
 
     only_during: Id | None = None
     """The id of the calendar in which alone they run."""
     never_during: Id | None = None
     """The id of the calendar in which they never run."""
+
+    @property
+    def calendar_ids(self) -> set[str]:
+        """The calendars that it names."""
+        return {id_ for id_ in (self.only_during, self.never_during) if id_ is not None}
+
+    def changes(self) -> dict[str, Any]:
+        """The fields that were given."""
+        return {name: getattr(self, name) for name in NAMED if name in self.model_fields_set}
 
 
 class CalendarFields(PartsShape):

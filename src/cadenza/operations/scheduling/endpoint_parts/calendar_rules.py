@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
@@ -24,6 +24,14 @@ from cadenza.operations.scheduling.schemas import Shape, part
 
 CALENDAR = "calendar"
 """Its name on the wire; the calendars of a job stand beside it in the domain, as `calendar_rules`."""
+
+
+class GivenRules(Protocol):
+    """What a command says of calendars."""
+
+    def changes(self) -> dict[str, Any]:
+        """The fields that were given."""
+        ...
 
 
 class CalendarRulesShape(Shape):
@@ -78,7 +86,7 @@ def changed_fields(command: BaseModel) -> Mapping[str, Any] | None:
     """Which rules a command changes, and to what; None if it says nothing about them."""
     if CALENDAR not in command.model_fields_set:
         return None
-    shape: CalendarRulesShape | None = getattr(command, CALENDAR)
+    shape: GivenRules | None = getattr(command, CALENDAR)
     return CLEARED if shape is None else shape.changes()
 
 
