@@ -108,7 +108,8 @@ async def test_the_calendars_of_a_job_count_from_the_first_plan_on(calendars: Ap
     again = await calendars.endpoint(job_id="kept", **late)
     assert again["next_run_at"] == "2025-01-01T08:00:00Z"
     file = {"id": "from-file", "target": A_TARGET, "baseline": "cron 0 3 * * *", "calendar": late["calendar"]}
-    await calendars.ask("apply_config", version=1, jobs=[{"id": "kept", "endpoints": [file]}])
+    job = {"id": "kept", "calendar": {"only_during": "work"}, "endpoints": [file]}
+    await calendars.ask("apply_config", version=1, jobs=[job])
     shown = await calendars.ask("get_endpoint", endpoint_id="from-file")
     assert (shown["next_run_at"], shown["next_source"]) == ("2025-01-01T08:00:00Z", "calendar")
 

@@ -152,7 +152,7 @@ async def test_hints_pauses_and_deleted_endpoints_are_no_part_of_it(app: Applica
 async def test_a_tenant_exports_its_own(app: ApplicationFixture) -> None:
     await app.job()
     await app.endpoint()
-    nothing = {"version": 1, "limits": [], "jobs": [], "alert_routes": [], "programmes": []}
+    nothing = {"version": 1, "limits": [], "calendars": [], "jobs": [], "alert_routes": [], "programmes": []}
     assert await app.ask("export_config", by="stranger") == nothing
 
 

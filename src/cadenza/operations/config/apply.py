@@ -4,6 +4,7 @@ from asyncio import to_thread
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, TypeVar
 
 from pydantic import JsonValue
@@ -20,8 +21,15 @@ from cadenza.domain.scheduling.hint import Rank, rank_of
 from cadenza.engine.async_helpers import beside_event_loop
 from cadenza.operations.access.limits import ConfigLimit
 from cadenza.operations.config.alert_routes import config_routes
-from cadenza.operations.config.changes import Action, Difference, Kind
-from cadenza.operations.config.difference import Decision, decide
+from cadenza.operations.config.calendars import (
+    ChangedCalendars,
+    calendar_changes,
+    remove_calendars,
+    stored_calendars,
+    write_calendars,
+)
+from cadenza.operations.config.changes import Action, Decision, Difference, Intent, Kind
+from cadenza.operations.config.difference import decide
 from cadenza.operations.config.export import config_of
 from cadenza.operations.config.limits import limit_differences, limits_of, with_limits, write_limits
 from cadenza.operations.config.programmes import (
@@ -44,7 +52,7 @@ from cadenza.operations.long_pages import size_of
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.rule_schemas import SHAPES, step_shape
-from cadenza.operations.scheduling.endpoint_parts.baselines import find_calendars
+from cadenza.operations.scheduling.calendars.config_schemas import ConfigCalendar
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import named_rules_shape
 from cadenza.operations.scheduling.parents import parents_outside
 from cadenza.operations.scheduling.schemas import KINDS, as_shape
@@ -64,7 +72,7 @@ class ApplyConfig(ConfigDocument):
     prune: Flag = False
     """Delete endpoints and rules of the file's jobs that it does not name, and jobs that a file made and this
     one does not name, with all that is theirs. Jobs that were made otherwise are never deleted. If the file
-    has `alert_routes`, `limits` or `programmes`, those that it does not name are deleted, too."""
+    has `alert_routes`, `limits`, `calendars` or `programmes`, those that it does not name are deleted."""
 
 
 class FieldView(View):
@@ -76,7 +84,7 @@ class FieldView(View):
 
 
 class DifferenceView(View):
-    """A job, an endpoint, a rule, a limit or a daily programme that changes."""
+    """A job, an endpoint, a rule, a limit, a calendar or a daily programme that changes."""
 
     action: Action
     kind: Kind
@@ -123,6 +131,7 @@ class ConfigView(View):
 
     version: Literal[1]
     limits: list[ConfigLimit]
+    calendars: list[ConfigCalendar] = []
     jobs: list[ConfigJob]
     alert_routes: list[ConfigAlertRoute] = []
     """Their addresses are written as they are shown; applied here, such an address means the stored one."""
@@ -134,38 +143,66 @@ class ConfigView(View):
 async def apply_config(context: RequestContext, command: ApplyConfig) -> AppliedView:
     """Bring all that a configuration names to what it says, in one commit: all of it, or nothing.
 
-    It names jobs with their endpoints and rules, alert routes, limits, and daily programmes.
+    It names jobs with their endpoints and rules, alert routes, limits, calendars, and daily programmes.
 
     What it does not mention stays: hints, pauses, history, and jobs, endpoints and rules that it does
     not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
     """
+    calendars = await calendar_changes(context, command.calendars, prune=command.prune)
+    intent = await _checked_intent(context, command, calendars)
+    limits = await limit_differences(context, command.limits, prune=command.prune)
+    programmes = await programme_differences(
+        context, command.programmes, prune=command.prune, find=calendars.find
+    )
+    decide_now = partial(_decide, context, intent, calendars, limits)
+    if calendars.written and not command.dry_run:
+        await decide_now(dry_run=True)  # What is refused must not have written a calendar.
+        await write_calendars(context, calendars)
+    decision = await decide_now(dry_run=command.dry_run)
+    _note(context, () if command.dry_run else decision.differences)
+    await write_limits(context, () if command.dry_run else limits)
+    await write_programmes(context, () if command.dry_run else programmes)
+    await remove_calendars(context, () if command.dry_run else calendars.removed)
+    decision = with_limits(calendars.added_to(decision), command.limits, limits)
+    decision = with_programmes(decision, command.programmes, programmes)
+    return await beside_event_loop(AppliedView.of, decision, applied=not command.dry_run)
+
+
+async def _checked_intent(
+    context: RequestContext, command: ApplyConfig, calendars: ChangedCalendars
+) -> Intent:
+    """What the file wants; InvalidRequest in its own words."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
-    calendars = await find_calendars(context, calendar_ids_in(command))
+    found = await calendars.find(context, calendar_ids_in(command))
     # Thousands of endpoints take seconds to check; other requests need not wait for them.
     try:
         intent = await to_thread(
-            read_intent, context, command, limits=limits, prune=command.prune, calendars=calendars
+            read_intent, context, command, limits=limits, prune=command.prune, calendars=found
         )
     except InvalidRequest as problem:
         raise command.as_written(problem) from None
     outside = await parents_outside(context, [one.endpoint for one in intent.endpoints.values()])
-    intent = replace(intent, outside_parents=outside)
-    changed_limits = await limit_differences(context, command.limits, prune=command.prune)
-    changed_programmes = await programme_differences(context, command.programmes, prune=command.prune)
+    return replace(intent, outside_parents=outside)
+
+
+async def _decide(
+    context: RequestContext,
+    intent: Intent,
+    calendars: ChangedCalendars,
+    limits: Iterable[Difference],
+    *,
+    dry_run: bool,
+) -> Decision:
+    """Decide about the fresh rows, and write that unless it is a dry run."""
     decisions: list[Decision] = []
 
     def decide_changes(current: BulkState) -> BulkChange:
-        decisions.append(decide(current, intent))
-        _refuse_models(context, [*decisions[-1].differences, *changed_limits])
-        return BulkChange() if command.dry_run else decisions[-1].bulk_change
+        decisions.append(decide(calendars.followed(current), intent))
+        _refuse_models(context, [*decisions[-1].differences, *limits])
+        return BulkChange() if dry_run else decisions[-1].bulk_change
 
     await context.store.catalog.change_in_bulk(context.tenant_id, intent.scope(), decide_changes)
-    _note(context, () if command.dry_run else decisions[-1].differences)
-    await write_limits(context, () if command.dry_run else changed_limits)
-    await write_programmes(context, () if command.dry_run else changed_programmes)
-    decision = with_limits(decisions[-1], command.limits, changed_limits)
-    decision = with_programmes(decision, command.programmes, changed_programmes)
-    return await beside_event_loop(AppliedView.of, decision, applied=not command.dry_run)
+    return decisions[-1]
 
 
 def _refuse_models(context: RequestContext, differences: Iterable[Difference]) -> None:
@@ -197,6 +234,7 @@ async def export_config(context: RequestContext, command: ExportConfig) -> Confi
     return ConfigView.model_construct(
         version=1,
         limits=limits,
+        calendars=await stored_calendars(context),
         jobs=await to_thread(config_of, jobs, endpoints, rules),
         alert_routes=config_routes(routes),
         programmes=await stored_programmes(context),

@@ -1,18 +1,15 @@
 """Decides what a configuration changes; pure functions of values."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, NamedTuple
+from dataclasses import replace
 
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB, is_schedule, refuse_id_of_schedule
 from cadenza.domain.errors import Conflict, LimitReached
 from cadenza.domain.monitoring.alert_route import AlertRoute
 from cadenza.domain.planning.planner_limits import why_not_changed
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.calendars.following import with_calendars_of
+from cadenza.domain.scheduling.calendars.following import follow_job, with_calendars_of
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
-from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.nudge import plan_if_switched_on
 from cadenza.domain.scheduling.steer import (
@@ -27,69 +24,20 @@ from cadenza.operations.config.alert_routes import (
     check_number_of_routes,
     removed_routes,
 )
-from cadenza.operations.config.changes import OF_ENDPOINT, Action, Difference, Kind
+from cadenza.operations.config.changes import (
+    OF_ENDPOINT,
+    Action,
+    Decision,
+    Difference,
+    Intent,
+    Kind,
+    WantedEndpoint,
+    WantedJob,
+)
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, removed_rules
 from cadenza.operations.scheduling.parents import check_parents
 from cadenza.operations.scheduling.schemas import part
-from cadenza.ports.catalog import BulkChange, BulkScope, BulkState
-
-
-class Decision(NamedTuple):
-    """All that changes, how it is written, and how much stays as it is."""
-
-    differences: Sequence[Difference]
-    bulk_change: BulkChange
-    unchanged: int
-
-
-class WantedJob(NamedTuple):
-    """A job as a file wants it; `active` is None if the file does not say."""
-
-    job: Job
-    active: bool | None
-
-
-class WantedEndpoint(NamedTuple):
-    """An endpoint as a file wants it, and where; `enabled` is None if the file does not say."""
-
-    endpoint: Endpoint
-    enabled: bool | None
-    path: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
-    """What a file wants, checked, by ids."""
-
-    jobs: Mapping[str, WantedJob]
-    endpoints: Mapping[str, WantedEndpoint]
-    rules: Mapping[str, WantedRule]
-    routes: Mapping[str, WantedRoute] = field(default_factory=dict)
-    names_routes: bool = False
-    """Whether the file says which alert routes there are."""
-    outside_parents: Mapping[str, Endpoint] = field(default_factory=dict)
-    """Endpoints that those of the file depend on, and that it may not name."""
-    prune: bool
-    most: int | None
-    """The limit of live endpoints."""
-    now: datetime
-    cron: CronClock
-    origin: str
-    jitter_ms: int = 0
-
-    def planning(self) -> dict[str, Any]:
-        """The moment, the cron calculator and the jitter with which a run is planned."""
-        return {"now": self.now, "cron": self.cron, "jitter_ms": self.jitter_ms}
-
-    def scope(self) -> BulkScope:
-        """What must be read to decide."""
-        return BulkScope(
-            frozenset(self.jobs),
-            frozenset(self.endpoints),
-            self.prune,
-            rule_ids=frozenset(self.rules),
-            routes=self.names_routes,
-        )
+from cadenza.ports.catalog import BulkChange, BulkState
 
 
 def decide(current: BulkState, intent: Intent) -> Decision:
@@ -104,7 +52,10 @@ def decide(current: BulkState, intent: Intent) -> Decision:
     embedded = _embedded_jobs(current)
     jobs = [_job(one, current.jobs.get(id_) or embedded.get(id_), intent) for id_, one in intent.jobs.items()]
     _check_switches(filter(None, jobs), current, intent)
-    amended = [_endpoint(one, current, intent) for one in intent.endpoints.values()]
+    jobs_after = dict(current.jobs) | {
+        one.id: one.after for one in filter(None, jobs) if isinstance(one.after, Job)
+    }
+    amended = [_endpoint(one, current, jobs_after, intent) for one in intent.endpoints.values()]
     gone = _removed_jobs(current, intent)
     pruned = [archive(endpoint, now=intent.now) for endpoint in _removed_endpoints(current, intent)]
     rules = [_rule(one, current.rules.get(id_), intent) for id_, one in intent.rules.items()]
@@ -117,9 +68,6 @@ def decide(current: BulkState, intent: Intent) -> Decision:
     deleted_rules = _removed_rules(current, intent)
     deleted = [_deleted("job", job) for job in gone] + [_deleted("endpoint", one.endpoint) for one in pruned]
     written = [*(one for _, one in filter(None, amended)), *pruned]
-    jobs_after = dict(current.jobs) | {
-        one.id: one.after for one in filter(None, jobs) if isinstance(one.after, Job)
-    }
     _check_changes((one for one, _ in filter(None, amended)), jobs_after, intent)
     bulk_change = BulkChange(
         [one.after for one in named if isinstance(one.after, Job)],
@@ -157,7 +105,13 @@ def _job(wanted: WantedJob, before: Job | None, intent: Intent) -> Difference | 
     job, active = wanted
     if before is None:
         return Difference(Action.CREATE, "job", job.id, None, job.switched(intent.origin, active=job.active))
-    after = replace(before, name=job.name, description=job.description, metadata=job.metadata)
+    after = replace(
+        before,
+        name=job.name,
+        description=job.description,
+        metadata=job.metadata,
+        calendar_rules=job.calendar_rules,
+    )
     if active is not None and active is not before.active:
         after = after.switched(intent.origin, active=active)
     return None if after == before else Difference(Action.UPDATE, "job", job.id, before, after)
@@ -178,17 +132,18 @@ def _check_switches(jobs: Iterable[Difference], current: BulkState, intent: Inte
 
 
 def _endpoint(
-    wanted: WantedEndpoint, current: BulkState, intent: Intent
+    wanted: WantedEndpoint, current: BulkState, jobs: Mapping[str, Job], intent: Intent
 ) -> tuple[Difference, ChangedEndpoint] | None:
     (endpoint, enabled, path), by = wanted, intent.planning()
-    endpoint = with_calendars_of(endpoint, current.jobs.get(endpoint.job_id))
-    if (before := current.endpoints.get(endpoint.id)) is None:
+    endpoint = with_calendars_of(endpoint, jobs.get(endpoint.job_id))
+    if (stored := current.endpoints.get(endpoint.id)) is None:
         new = part(path, lambda: plan_first_run(endpoint, **by))
         return Difference(Action.CREATE, "endpoint", new.id, None, new), ChangedEndpoint(new)
-    part(path, lambda: refuse_id_of_schedule(before))
-    if before.archived:
-        back = _recreated(before, part(path, lambda: plan_first_run(endpoint, **by)))
-        return Difference(Action.REVIVE, "endpoint", back.id, before, back), ChangedEndpoint(back)
+    part(path, lambda: refuse_id_of_schedule(stored))
+    if stored.archived:
+        back = _recreated(stored, part(path, lambda: plan_first_run(endpoint, **by)))
+        return Difference(Action.REVIVE, "endpoint", back.id, stored, back), ChangedEndpoint(back)
+    before = _following(stored, jobs, intent)
     amended = part(path, lambda: redefine(before, endpoint, **by))
     after = amended.endpoint if enabled is None else evolve(amended.endpoint, enabled=enabled)
     if after == before:
@@ -211,16 +166,24 @@ def _check_changes(endpoints: Iterable[Difference], jobs: Mapping[str, Job], int
 def _with_switched_on(
     written: Sequence[ChangedEndpoint], current: BulkState, jobs: Mapping[str, Job], intent: Intent
 ) -> list[ChangedEndpoint]:
-    """What is written, and all endpoints that are switched on with their jobs, planned from now."""
+    """What is written, and all endpoints that are switched on with their jobs, or follow their calendars."""
     changed = {one.endpoint.id: one for one in written}
     for id_, before in current.endpoints.items():
         one = changed.get(id_, ChangedEndpoint(before))
-        job = jobs.get(one.endpoint.job_id)
-        after = evolve(one.endpoint, job_active=job is None or job.active)
+        job, kept = jobs.get(one.endpoint.job_id), _following(one.endpoint, jobs, intent)
+        after = evolve(kept, job_active=job is None or job.active)
         planned = plan_if_switched_on(before, after, **intent.planning())
-        if planned is not after:
+        if planned is not after or kept is not one.endpoint:
             changed[id_] = one._replace(endpoint=planned)
     return list(changed.values())
+
+
+def _following(endpoint: Endpoint, jobs: Mapping[str, Job], intent: Intent) -> Endpoint:
+    """A live endpoint with the calendars that its job has after the change, planned anew if they differ."""
+    job = jobs.get(endpoint.job_id)
+    if job is None or endpoint.archived:
+        return endpoint
+    return follow_job(endpoint, job, **intent.planning()).endpoint
 
 
 def _recreated(before: Endpoint, planned: Endpoint) -> Endpoint:

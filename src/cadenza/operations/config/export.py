@@ -9,6 +9,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.rule_words import RuleWords
 from cadenza.operations.config.schemas import ConfigEndpoint, ConfigJob
 from cadenza.operations.planning.rule_schemas import missing_endpoints, rule_parts_as_shapes
+from cadenza.operations.scheduling.calendars.of_jobs import calendar_of_job
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import calendar_rules_shape
 from cadenza.operations.scheduling.endpoints import PARTS
 from cadenza.operations.scheduling.schemas import as_shape
@@ -48,6 +49,7 @@ def _job(job: Job, endpoints: list[Endpoint], rules: list[RuleWords]) -> ConfigJ
         description=job.description,
         active=None if job.active else False,
         metadata=dict(job.metadata),
+        calendar=calendar_of_job(job),
         endpoints=[_endpoint(one) for one in endpoints],
         rules=rules,
     )

@@ -8,8 +8,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.access.run_limit import MOST_LIMITS, RunLimit
 from cadenza.domain.errors import Fault, InvalidRequest, LimitReached, NotAllowed
 from cadenza.operations.access.limits import ConfigLimit, note_limit
-from cadenza.operations.config.changes import Action, Difference
-from cadenza.operations.config.difference import Decision
+from cadenza.operations.config.changes import Action, Decision, Difference
 from cadenza.operations.context import RequestContext
 from cadenza.operations.scheduling.schemas import part
 

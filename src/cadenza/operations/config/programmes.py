@@ -1,14 +1,14 @@
 """Daily programmes as a configuration: what a file wants of them, and what it changes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from cadenza.domain.daily.keys import ProgrammeKey
 from cadenza.domain.daily.programme import MOST_PROGRAMMES, Programme
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.operations.config.changes import Action, Difference
-from cadenza.operations.config.difference import Decision
+from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.operations.config.changes import Action, Decision, Difference
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.programme_schemas import ConfigProgramme
 from cadenza.operations.daily.programmes import (
@@ -22,6 +22,7 @@ from cadenza.operations.scheduling.schemas import part
 from cadenza.ports.catalog import Page
 
 ALL = Page(MOST_PROGRAMMES + 2)
+FindCalendars = Callable[[RequestContext, set[str]], Awaitable[dict[str, Calendar]]]
 
 
 async def stored_programmes(context: RequestContext) -> list[ConfigProgramme]:
@@ -31,15 +32,20 @@ async def stored_programmes(context: RequestContext) -> list[ConfigProgramme]:
 
 
 async def programme_differences(
-    context: RequestContext, entries: Sequence[ConfigProgramme] | None, *, prune: bool
+    context: RequestContext,
+    entries: Sequence[ConfigProgramme] | None,
+    *,
+    prune: bool,
+    find: FindCalendars = find_calendars,
 ) -> list[Difference]:
     """What a file changes of the daily programmes; nothing if it has no section of them.
 
-    Those that it does not name stay, unless they are pruned.
+    Those that it does not name stay, unless they are pruned. `find` finds the calendars that they name.
     """
     if entries is None:
         return []
-    wanted = {one.id: ConfigProgramme.of(one) for one in await _checked(context, entries)}
+    calendars = await find(context, {id_ for one in entries for id_ in one.calendar_ids})
+    wanted = {one.id: ConfigProgramme.of(one) for one in await _checked(context, entries, calendars)}
     before = {one.id: one for one in await stored_programmes(context)}
     found = [_difference(one, before.get(id_)) for id_, one in wanted.items()]
     gone = [one for id_, one in before.items() if prune and id_ not in wanted]
@@ -47,10 +53,11 @@ async def programme_differences(
     return [one for one in found if one is not None] + deleted
 
 
-async def _checked(context: RequestContext, entries: Sequence[ConfigProgramme]) -> list[Programme]:
+async def _checked(
+    context: RequestContext, entries: Sequence[ConfigProgramme], calendars: Mapping[str, Calendar]
+) -> list[Programme]:
     """The programmes of a file; InvalidRequest with all faults and their paths."""
     counts, faults, found = Counter(one.id for one in entries), list[Fault](), list[Programme]()
-    calendars = await find_calendars(context, {id_ for one in entries for id_ in one.calendar_ids})
     for place, entry in enumerate(entries):
         path = f"programmes.{place}"
         if counts[entry.id] > 1:

@@ -34,6 +34,8 @@ from cadenza.operations.daily.programme_schemas import ConfigProgrammes
 from cadenza.operations.fields import IF_GIVEN, Flag, Id, Labels, Metadata, Name, Priority, Text
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command
+from cadenza.operations.scheduling.calendars.config_schemas import ConfigCalendars
+from cadenza.operations.scheduling.calendars.schemas import JobCalendarShape
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CalendarRulesShape
 from cadenza.operations.scheduling.schemas import (
     DEFAULT_PLANNING,
@@ -188,6 +190,8 @@ class ConfigJob(Shape):
     active: Flag | None = IF_GIVEN
     """If left out, it stays as it is; a new job is active."""
     metadata: Metadata = {}
+    calendar: JobCalendarShape | None = IF_GIVEN
+    """The calendars that keep its endpoints, beside those of their own; if left out, none."""
     endpoints: Annotated[list[ConfigEndpoint], Field(max_length=MOST_ENDPOINTS)] = []
     rules: ConfigRules = []
 
@@ -213,6 +217,8 @@ class ConfigDocument(Command):
     version: Literal[1]
     limits: ConfigLimits | None = IF_GIVEN
     """Of runs; to change them takes the scope admin. If left out, they stay."""
+    calendars: ConfigCalendars | None = IF_GIVEN
+    """Of the tenant. If left out, they stay as they are, also when others are pruned."""
     jobs: Annotated[list[ConfigJob], Field(max_length=MOST_ENDPOINTS)] = []
     alert_routes: ConfigAlertRoutes | None = None
     """If left out, alert routes stay as they are, also when others are pruned."""

@@ -11,10 +11,11 @@ from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.named_day_parts import with_calendars_of
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.alert_routes import WantedRoute, wanted_routes
-from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJob
+from cadenza.operations.config.changes import Intent, WantedEndpoint, WantedJob
 from cadenza.operations.config.rules import WantedRule, located_rules, refuse, rule_or_faults
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob
 from cadenza.operations.context import RequestContext
+from cadenza.operations.scheduling.calendars.of_jobs import resolved_job_rules
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import resolved_rules
 from cadenza.operations.scheduling.endpoints import PARTS, within_limits
 from cadenza.operations.scheduling.schemas import DayPartsShape, part
@@ -29,8 +30,8 @@ class LocatedEndpoint(NamedTuple):
 
 
 def calendar_ids_in(document: ConfigDocument) -> set[str]:
-    """The calendars that the endpoints of a file name."""
-    ids: set[str] = set()
+    """The calendars that the jobs and endpoints of a file name."""
+    ids = {id_ for job in document.jobs if job.calendar is not None for id_ in job.calendar.calendar_ids}
     for _, _, entry in _located(document):
         if isinstance(entry.baseline, DayPartsShape):
             ids |= {one.calendar for one in entry.baseline.parts}
@@ -48,9 +49,9 @@ def read_intent(
 ) -> Intent:
     """The intent of a configuration; InvalidRequest with all faults and their paths.
 
-    `calendars` are those that its endpoints name, as far as there are any.
+    `calendars` are those that its jobs and endpoints name, as far as there are any.
     """
-    jobs = [_job_or_faults(context, f"jobs.{j}", entry) for j, entry in enumerate(document.jobs)]
+    jobs = [_job_or_faults(context, f"jobs.{j}", entry, calendars) for j, entry in enumerate(document.jobs)]
     located = list(_located(document))
     endpoints = [_endpoint_or_faults(context, one, limits, calendars) for one in located]
     rule_entries = located_rules(document)
@@ -95,14 +96,16 @@ def _located(document: ConfigDocument) -> Iterator[LocatedEndpoint]:
             yield LocatedEndpoint(f"jobs.{j}.endpoints.{e}", job, entry)
 
 
-def _job_or_faults(context: RequestContext, path: str, entry: ConfigJob) -> WantedJob | list[Fault]:
+def _job_or_faults(
+    context: RequestContext, path: str, entry: ConfigJob, calendars: Mapping[str, Calendar]
+) -> WantedJob | list[Fault]:
     try:
-        return WantedJob(part(path, lambda: _job(context, entry)), entry.active)
+        return WantedJob(part(path, lambda: _job(context, entry, calendars)), entry.active)
     except InvalidRequest as problem:
         return list(problem.faults)
 
 
-def _job(context: RequestContext, entry: ConfigJob) -> Job:
+def _job(context: RequestContext, entry: ConfigJob, calendars: Mapping[str, Calendar]) -> Job:
     return Job(
         id=entry.id,
         name=entry.name or entry.id,
@@ -112,6 +115,7 @@ def _job(context: RequestContext, entry: ConfigJob) -> Job:
         applied=True,
         created_at=context.dependencies.clock.now(),
         metadata=entry.metadata,
+        calendar_rules=resolved_job_rules(entry.calendar, calendars, context.dependencies.clock.now()),
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import yaml
@@ -10,18 +11,23 @@ from cadenza.domain.validation import UNITS_MS
 from cadenza.operations.config.file import FRACTION
 from cadenza.operations.config.rule_words import A_MINUTE_MS, ESCALATION, STEP
 from cadenza.operations.config.schemas import GUARD, POLICY, ConfigDocument
+from cadenza.operations.scheduling.calendars.config_schemas import CalendarWords, ConfigCalendar
+from cadenza.operations.scheduling.calendars.schemas import definition_of
 
 LIKE_A_NUMBER = re.compile(rf"(?:{FRACTION.pattern})\Z")
 WIDTH = 100
+SECTIONS = frozenset({"limits", "calendars", "programmes"})
+"""What a file leaves alone if it is not in it, and would delete if it was there and empty."""
 LARGE_FIRST = sorted(UNITS_MS.items(), key=lambda unit: -unit[1])
 
 
 def to_yaml(document: Mapping[str, Any]) -> str:
     """The YAML of what `export_config` answers."""
-    plain = ConfigDocument.model_validate(document).model_dump(mode="json", exclude_defaults=True)
-    for name in ("limits", "programmes"):
-        if not plain.get(name):
-            plain.pop(name, None)
+    config = ConfigDocument.model_validate(document)
+    plain = config.model_dump(mode="json", exclude_defaults=True)
+    if "calendars" in plain:
+        plain["calendars"] = [_calendar(one) for one in config.calendars or []]
+    plain = {name: value for name, value in plain.items() if value or name not in SECTIONS}
     for programme in plain.get("programmes", []):
         _shorten_target(programme)
     if "programmes" in plain:
@@ -43,6 +49,14 @@ def span(span_ms: int) -> str:
         count, rest = divmod(rest, length)
         words += f"{count}{unit}" if count else ""
     return words
+
+
+def _calendar(calendar: ConfigCalendar) -> dict[str, Any]:
+    """A calendar with its hours, holidays and dates as texts."""
+    words = asdict(CalendarWords.of(definition_of(calendar, tenant_id="", calendar_id=calendar.id)))
+    if words["timezone"] == "UTC":
+        del words["timezone"]
+    return {name: value for name, value in words.items() if value is not None}
 
 
 def _shorten(endpoint: dict[str, Any]) -> None:

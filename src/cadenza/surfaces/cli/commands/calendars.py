@@ -1,6 +1,5 @@
 """`cadenza calendars`: times in which things run, or never do."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -8,6 +7,13 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.calendars.short_forms import (
+    DATES_FORM,
+    HOURS_FORM,
+    dates_in,
+    holidays_in,
+    hours_in,
+)
 from cadenza.surfaces.cli.argument_parsing import document, file_text, whole_number
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
@@ -15,9 +21,6 @@ from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.parameters import ACalendar, Name, OnlyNew, present
 from cadenza.surfaces.cli.written_words import Fills
 
-WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-HOURS = re.compile(r"(?P<days>[a-z,-]+) (?P<opens>\d\d:\d\d)-(?P<closes>\d\d:\d\d)")
-DATES = re.compile(r"(?P<first>\d{4}-\d\d-\d\d)(\.\.(?P<last>\d{4}-\d\d-\d\d))?")
 LONGEST_ICS = 256 * 1024
 Zone = Annotated[str | None, Parameter(help="The IANA zone of its hours; UTC if left out.")]
 PARTS = ("weekly", "holidays", "dates", "ics")
@@ -111,7 +114,7 @@ def _parts(
 ) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "weekly": [_hours(f"{prefix}weekly", word) for word in weekly],
-        "holidays": [_holidays(word) for word in holidays],
+        "holidays": [holidays_in(word) for word in holidays],
         "dates": [_dates(f"{prefix}dates", word) for word in dates],
     }
     if ics is not None:
@@ -120,31 +123,14 @@ def _parts(
 
 
 def _hours(option: str, word: str) -> dict[str, Any]:
-    found = HOURS.fullmatch(word.strip().lower())
-    days = [day for part in found["days"].split(",") for day in _days(part)] if found else []
-    if found is None or not days:
-        raise InvalidRequest(
-            f'{option} must be such as "mon-fri 08:00-18:00", or "sat,sun 10:00-24:00".', option
-        )
-    return {"days": days, "opens": found["opens"], "closes": found["closes"]}
-
-
-def _days(word: str) -> list[str]:
-    """The days from one to another, also over the weekend; none if they are not known."""
-    first, _, last = word.partition("-")
-    if first not in WEEKDAYS or (last or first) not in WEEKDAYS:
-        return []
-    begin, end = WEEKDAYS.index(first), WEEKDAYS.index(last or first)
-    return [WEEKDAYS[(begin + number) % 7] for number in range((end - begin) % 7 + 1)]
-
-
-def _holidays(word: str) -> dict[str, str]:
-    country, _, subdivision = word.partition("-")
-    return {"country": country.upper(), **present(subdivision=subdivision or None)}
-
-
-def _dates(option: str, word: str) -> dict[str, str]:
-    found = DATES.fullmatch(word.strip())
+    found = hours_in(word)
     if found is None:
-        raise InvalidRequest(f"{option} must be such as 2027-01-02, or 2027-01-02..2027-01-05.", option)
-    return present(first=found["first"], last=found["last"])
+        raise InvalidRequest(f"{option} must be such as {HOURS_FORM}.", option)
+    return found
+
+
+def _dates(option: str, word: str) -> dict[str, Any]:
+    found = dates_in(word)
+    if found is None:
+        raise InvalidRequest(f"{option} must be such as {DATES_FORM}.", option)
+    return found
