@@ -16,7 +16,7 @@ from cadenza.domain.daily.programme import (
 )
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_values import Json
-from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.domain.scheduling.calendars.calendar import Calendar, no_calendar
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.operations.documented_models import Documented
 from cadenza.operations.fields import Flag, Id, Name, Text, Whole
@@ -126,9 +126,7 @@ class ProgrammeFields(Documented):
 
 def _named_calendar(field: str, id_: str, calendars: Mapping[str, Calendar]) -> Calendar:
     if id_ not in calendars:
-        raise InvalidRequest(
-            f"There is no calendar {id_}; `list_calendars` shows those that there are.", field
-        )
+        raise InvalidRequest(no_calendar(id_), field)
     return calendars[id_]
 
 

@@ -57,6 +57,11 @@ class Calendar:
         return list(zip(ends[::2], ends[1::2], strict=True))
 
 
+def no_calendar(calendar_id: str) -> str:
+    """What is said wherever a calendar is named that does not exist."""
+    return f"There is no calendar {calendar_id}; `list_calendars` shows those that there are."
+
+
 def calendar_of(calendar_id: str, timezone: str, spans: list[tuple[datetime, datetime]]) -> Calendar:
     """A calendar that is open in these spans, in whatever order; those that touch become one.
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.scheduling.baseline import Cadence, DayPart, DayParts
-from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.domain.scheduling.calendars.calendar import Calendar, no_calendar
 
 Part = TypeVar("Part")
 
@@ -28,7 +28,7 @@ class NamedDayParts:
         faults = [
             Fault(
                 f"parts.{place}.calendar",
-                f"There is no calendar {id_}; `list_calendars` shows those that there are.",
+                no_calendar(id_),
             )
             for place, (id_, _) in enumerate(self.parts)
             if id_ not in calendars

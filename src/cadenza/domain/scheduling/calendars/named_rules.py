@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.scheduling.calendars.calendar import Calendar
+from cadenza.domain.scheduling.calendars.calendar import Calendar, no_calendar
 from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules, WhenClosed
 from cadenza.domain.validation import check_id, check_moment
 
@@ -52,7 +52,7 @@ class NamedRules:
         InvalidRequest names each calendar that is not there.
         """
         faults = [
-            Fault(name, f"There is no calendar {id_}; `list_calendars` shows those that there are.")
+            Fault(name, no_calendar(id_))
             for name in NAMED
             if (id_ := getattr(self, name)) is not None and id_ not in calendars
         ]
