@@ -23,6 +23,7 @@ SERVE = {"up", "api", "worker", "planner", "mcp"}
 ELSEWHERE = {"migrate", "doctor", "bench", "--install-completion"}
 """Tested where they are at home."""
 FIRST = (
+    "calendars put work --holidays DE",
     "jobs create --name Checkout --id checkout",
     "endpoints create --job checkout --id traffic --name t --url https://example.com --every 1m",
     "endpoints pause traffic --until 1h",
@@ -69,6 +70,7 @@ LAST = (
     ("endpoints", "delete"),
     ("jobs", "delete"),
     ("daily", "programmes", "delete"),
+    ("calendars", "delete"),
 )
 TWICE = {
     "list_endpoint_runs",
@@ -76,9 +78,10 @@ TWICE = {
     "get_simulation",
     "apply_config_file",
     "export_config_file",
+    "preview_calendar_draft",
 }
 """`runs list` takes an endpoint, and with --follow never ends; `cadenza sim` plays by itself, and
-`cadenza apply` and `cadenza export` read and write files."""
+`cadenza apply` and `cadenza export` read and write files; a calendar is previewed when it is written."""
 
 
 def commands(app: App, *before: str) -> Iterator[tuple[tuple[str, ...], App]]:
