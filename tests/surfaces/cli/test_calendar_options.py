@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.surfaces.cli.cli_fixtures import CliRunner
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.calendar_options import CalendarOptions, calendar_change
@@ -53,3 +54,17 @@ def test_a_moment_that_cannot_be_read_is_refused_by_its_option() -> None:
 )
 def test_rules_are_shown_in_words(shape: dict[str, Any] | None, words: str | None) -> None:
     assert calendar_words(None if shape is None else NOTHING | shape) == words
+
+
+def test_a_job_names_its_calendars_and_its_card_shows_them(local: CliRunner) -> None:
+    for id_, hours in (("work", "mon-fri 08:00-18:00"), ("night", "mon-sun 20:00-22:00")):
+        local.ok("calendars", "put", id_, "--weekly", hours)
+    created = local.ok("jobs", "create", "--name", "Shop", "--id", "shop", "--only-during", "work")
+    assert "only during work" in created
+    changed = local.ok("jobs", "update", "shop", "--never-during", "night")
+    assert "only during work and never during night" in changed
+    assert "only during work" in local.ok("jobs", "update", "shop", "--name", "Shops")
+    assert "only during" not in local.ok("jobs", "update", "shop", "--only-during", "none")
+    cleared = local.json("jobs", "update", "shop", "--never-during", "none")
+    assert cleared["calendar"] is None
+    assert "no calendar other" in local.refused("jobs", "update", "shop", "--only-during", "other")[1]

@@ -6,6 +6,11 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from cadenza.surfaces.cli.argument_parsing import json_text
+from cadenza.surfaces.cli.calendar_options import (
+    NO_JOB_CALENDARS,
+    JobCalendarOptions,
+    job_calendar_change,
+)
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.lookup import JOB, ask_about
@@ -38,11 +43,12 @@ class Jobs(Commands):
         description: Description = None,
         active: Active = None,
         metadata: Metadata = None,
+        calendars: JobCalendarOptions = NO_JOB_CALENDARS,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Create a job."""
         given = present(name=name, id=id, description=description, active=active, metadata=_json(metadata))
-        return self.ask(connection, "create_job", given)
+        return self.ask(connection, "create_job", given | job_calendar_change(calendars))
 
     @example('checkout --name "The checkout"')
     def update(
@@ -54,11 +60,13 @@ class Jobs(Commands):
         description: Description = None,
         active: Active = None,
         metadata: Metadata = None,
+        calendars: JobCalendarOptions = NO_JOB_CALENDARS,
         rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Change a job. Options that are not given keep their value."""
         given = present(name=name, description=description, active=active, metadata=_json(metadata))
+        given |= job_calendar_change(calendars)
         connection = replace(connection, rank=rank)
         return self.answer(
             connection, lambda client: ask_about(client, JOB, job, "update_job", **given), "update_job"

@@ -124,19 +124,21 @@ def calendar_words(shape: Item | None) -> str | None:
     """When something may run, in words; None for always."""
     if not shape:
         return None
-    parts = [
-        f"{words} {shape[name]}"
-        for name, words in (("only_during", "only during"), ("never_during", "never during"))
-        if shape[name]
-    ]
-    if parts:
-        parts = [" and ".join(parts), CLOSED_WORDS[shape["when_closed"]]]
+    named = job_calendar_words(shape)
+    parts = [named, CLOSED_WORDS[shape["when_closed"]]] if named else []
     parts += [
         f"{words} {moment(shape[name])}"
         for name, words in (("starts_at", "from"), ("ends_at", "until"))
         if shape[name]
     ]
     return "; ".join(parts) or None
+
+
+def job_calendar_words(shape: Item | None) -> str | None:
+    """The calendars that something keeps to, in words; None for none."""
+    names = (("only_during", "only during"), ("never_during", "never during"))
+    parts = [f"{words} {shape[name]}" for name, words in names if shape and shape[name]]
+    return " and ".join(parts) or None
 
 
 def target(shape: Item) -> str:
