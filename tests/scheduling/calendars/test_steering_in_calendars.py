@@ -179,6 +179,16 @@ def test_a_heartbeat_is_not_missing_while_closed_and_a_signal_counts_at_once() -
     assert missing.status is RunStatus.FAILURE
 
 
+def test_a_run_that_began_while_open_is_late_although_its_grace_reaches_before_the_opening() -> None:
+    limited = HeartbeatTarget(grace_ms=5 * MINUTE, max_run_ms=2 * MINUTE)
+    beats = planned(target=limited, next_run_at=at(12 * HOUR), baseline=Every(HOUR))
+    start = Signal("signal", SignalKind.START, FIRST_OPEN + timedelta(minutes=1))
+    began = receive(beats, start)
+    assert began is not None
+    late = outcome_of([start], claimed(began.endpoint, FIRST_OPEN + timedelta(minutes=3)))
+    assert late.status is RunStatus.TIMEOUT
+
+
 def test_it_is_explained_like_any_other_candidate() -> None:
     skipped = planned(next_run_at=at(HOUR), next_source="closed", baseline=Every(61 * MINUTE))
     why = explain(skipped, now=NOW, cron=CRON)

@@ -32,10 +32,15 @@ def kept_back(claim: Claim, now: datetime) -> Outcome | None:
 
 
 def missing_while_closed(claim: Claim) -> Outcome | None:
-    """How a slot ends without a heartbeat that was expected, or would be missing, while closed."""
+    """How a slot ends without a heartbeat that was expected, or would be missing, while closed.
+
+    A run whose sender told that it started was expected at no moment but that of its end.
+    """
     target, rules = claim.endpoint.target, claim.endpoint.calendar_rules
     assert type(target) is HeartbeatTarget, "only heartbeats can be missing"
-    for at in (claim.due_at - milliseconds(target.grace_ms), claim.due_at):
+    has_started = claim.source is Source.HEARTBEAT
+    expected = claim.due_at if has_started else claim.due_at - milliseconds(target.grace_ms)
+    for at in (expected, claim.due_at):
         if (reason := why_kept(rules, at)) is not None:
             opening = first_open(rules, at) or claim.due_at
             return Outcome(RunStatus.SKIPPED, reason=reason, closed_until=opening)
