@@ -13,7 +13,7 @@ from cadenza.adapters.stores.common import (
 )
 from cadenza.adapters.stores.sql.daily.programmes import programmes_follow
 from cadenza.adapters.stores.sql.database import Connection, Database
-from cadenza.adapters.stores.sql.large_results import for_many
+from cadenza.adapters.stores.sql.large_results import beside_loop, for_many
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.adapters.stores.sql.scheduling.definition import write_job
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
@@ -80,13 +80,13 @@ class SqlCalendars:
         return await self._database.write(work)
 
     async def calendar(self, tenant_id: str, calendar_id: str) -> CompiledCalendar:
-        for row in await self._database.read(GET, tenant_id, calendar_id):
-            return _read(row, self._database.read_moment)
-        raise not_found("calendar", calendar_id)
+        found = await self._read(GET, tenant_id, calendar_id)
+        if not found:
+            raise not_found("calendar", calendar_id)
+        return found[0]
 
     async def calendars(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[CompiledCalendar]:
-        rows = await self._database.read(LIST, tenant_id, page.after or "", page.limit)
-        return [_read(row, self._database.read_moment) for row in rows]
+        return await self._read(LIST, tenant_id, page.after or "", page.limit)
 
     async def delete_calendar(self, tenant_id: str, calendar_id: str) -> CompiledCalendar:
         async def work(connection: Connection) -> CompiledCalendar:
@@ -109,8 +109,12 @@ class SqlCalendars:
         return [CalendarUse(*row) for row in rows]
 
     async def compiled_until(self, until: datetime, limit: int) -> list[CompiledCalendar]:
-        rows = await self._database.read(UNTIL, until, limit)
-        return [_read(row, self._database.read_moment) for row in rows]
+        return await self._read(UNTIL, until, limit)
+
+    async def _read(self, statement: str, *values: object) -> list[CompiledCalendar]:
+        """The calendars of a statement; they unpack to a thousand times their length, so beside the loop."""
+        rows, read = await self._database.read(statement, *values), self._database.read_moment
+        return await beside_loop(lambda: [_read(row, read) for row in rows]) if rows else []
 
     async def _stored(self, connection: Connection, tenant_id: str, id_: str) -> CalendarDefinition | None:
         rows = await connection.fetch(GET, tenant_id, id_)
