@@ -24,7 +24,6 @@ from cadenza.domain.scheduling.calendars.compile import (
     Horizon,
     horizon,
     refuse_never_open,
-    refuse_rules_never_open,
 )
 from cadenza.domain.scheduling.calendars.definition import (
     CalendarParts,
@@ -34,6 +33,7 @@ from cadenza.domain.scheduling.calendars.definition import (
     read_parts,
     write_definition,
 )
+from cadenza.domain.scheduling.calendars.gate import refuse_never_open_together
 from cadenza.domain.scheduling.calendars.rules import CalendarRules
 
 GERMANY = HolidaySource("DE")
@@ -155,11 +155,9 @@ def test_a_calendar_with_too_many_spans_is_refused() -> None:
 @pytest.mark.parametrize(
     ("rules", "refusal"),
     [
-        ({"never_during": hours("00:00", "24:00")}, "no moment is left by other"),
-        ({"only_during": dates("2026-12-24"), "never_during": dates("2026-12-24")}, "no moment is left"),
-        ({"only_during": dates("2026-12-24"), "starts_at": at("2026-12-25T00:00")}, "no moment is left"),
-        ({"only_during": dates("2026-12-24"), "ends_at": at("2026-12-01T00:00")}, "no moment is left"),
-        ({"ends_at": NOW}, "ends_at must be in the future"),
+        ({"never_during": hours("00:00", "24:00")}, "other and other leave no open time ahead"),
+        ({"only_during": dates("2026-12-24"), "never_during": dates("2026-12-24")}, "no open time"),
+        ({"only_during": dates("2026-12-24"), "starts_at": at("2026-12-25T00:00")}, "no open time"),
     ],
 )
 def test_rules_that_leave_no_moment_are_refused(rules: dict[str, object], refusal: str) -> None:
@@ -170,12 +168,12 @@ def test_rules_that_leave_no_moment_are_refused(rules: dict[str, object], refusa
     if "never_during" in whole and "only_during" not in whole:
         whole["only_during"] = compiled(a_definition(hours("08:00", "18:00"), id="other"))
     with pytest.raises(InvalidRequest, match=refusal):
-        refuse_rules_never_open(CalendarRules(**whole), NOW)  # type: ignore[arg-type]
+        refuse_never_open_together(CalendarRules(**whole), NOW)  # type: ignore[arg-type]
 
 
 def test_rules_that_leave_a_moment_are_taken() -> None:
-    refuse_rules_never_open(CalendarRules(), NOW)
-    refuse_rules_never_open(
+    refuse_never_open_together(CalendarRules(), NOW)
+    refuse_never_open_together(
         CalendarRules(only_during=compiled(a_definition()), starts_at=at("2027-01-02T00:00")), NOW
     )
 

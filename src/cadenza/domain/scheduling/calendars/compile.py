@@ -22,7 +22,6 @@ from cadenza.domain.scheduling.calendars.definition import (
     HolidaySource,
     WeeklyHours,
 )
-from cadenza.domain.scheduling.calendars.rules import CalendarRules
 
 YEAR = timedelta(days=366)
 BEHIND, AHEAD = YEAR, 12 * YEAR
@@ -93,21 +92,6 @@ def refuse_never_open(calendar: Calendar, now: datetime) -> None:
     if calendar.opens_at(now) is None:
         raise InvalidRequest(
             f"The calendar {calendar.id} is never open from now on; give it hours or dates that are ahead.",
-            "calendar",
-        )
-
-
-def refuse_rules_never_open(rules: CalendarRules, now: datetime) -> None:
-    """InvalidRequest if no moment from now on lies within its calendars, its beginning and its end."""
-    if rules.ends_at is not None and rules.ends_at <= now:
-        raise InvalidRequest("ends_at must be in the future.", "ends_at")
-    if rules.open_times is None:
-        return
-    opens = rules.open_times.opens_at(max(now, rules.starts_at or now))
-    if opens is None or (rules.ends_at is not None and opens >= rules.ends_at):
-        names = " and ".join(one.id for one in rules.calendars)
-        raise InvalidRequest(
-            f"Nothing would ever run: from now on no moment is left by {names}; change one of them.",
             "calendar",
         )
 

@@ -59,6 +59,17 @@ def claimed_from(endpoint: Endpoint, moment: datetime) -> datetime:
     return first_open(endpoint.calendar_rules, moment) or moment
 
 
+def refuse_never_open_together(rules: CalendarRules, now: datetime) -> None:
+    """InvalidRequest if calendars are never open together, from now or a start on."""
+    if rules.open_times is None or rules.open_times.opens_at(max(now, rules.starts_at or now)) is not None:
+        return
+    names = " and ".join(one.id for one in rules.calendars)
+    raise InvalidRequest(
+        f"Nothing would ever run: {names} leave no open time ahead; change one of them, or name another.",
+        "calendar",
+    )
+
+
 def refuse_never(endpoint: Endpoint, now: datetime) -> None:
     """InvalidRequest if an endpoint that is being written could never run, as far as that is known.
 
@@ -68,9 +79,7 @@ def refuse_never(endpoint: Endpoint, now: datetime) -> None:
     rules, baseline = endpoint.calendar_rules, endpoint.baseline
     if rules is NO_RULES:
         return
-    if rules.open_times is not None and rules.open_times.opens_at(max(now, rules.starts_at or now)) is None:
-        names = " and ".join(one.id for one in rules.calendars)
-        raise InvalidRequest(f"It would never run: {names} leave no open time ahead.", "calendar")
+    refuse_never_open_together(rules, now)
     if isinstance(baseline, Once) and baseline.at > now and is_closed(rules, baseline.at):
         if rules.when_closed is RUN_AT_END and first_open(rules, baseline.at) is not None:
             return

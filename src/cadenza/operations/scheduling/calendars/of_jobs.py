@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from cadenza.domain.scheduling.calendars.calendar import Calendar
-from cadenza.domain.scheduling.calendars.compile import refuse_rules_never_open
+from cadenza.domain.scheduling.calendars.gate import refuse_never_open_together
 from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.operations.context import RequestContext
@@ -34,7 +34,7 @@ def changed_job_rules(
 ) -> CalendarRules:
     """The rules of a job with some fields changed; the others stay. InvalidRequest as above."""
     changed = apply_fields(rules, fields, calendars)
-    refuse_rules_never_open(changed, now)
+    refuse_never_open_together(changed, now)
     return changed
 
 
