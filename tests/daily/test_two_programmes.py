@@ -12,6 +12,7 @@ import pytest
 from tests.integration.http.loopback_server import a_server, says
 
 from cadenza.adapters.clock import FastClock, SystemClock
+from cadenza.adapters.daily.callable_target import CallableTargetRunner
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.daily.keys import daily_key
@@ -21,6 +22,7 @@ from cadenza.domain.daily.user import DayStatus, enrollment
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.engine.supervision import Supervisor
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.daily.programmes import DeclaredFunction, TargetsByProgramme
 from cadenza.roots.wiring.daily.service import clocks_for, daily_parts_in_up
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext
@@ -107,6 +109,17 @@ async def test_a_programme_without_a_target_here_is_told_once_and_cut_off(up: Up
     assert await up.verdicts("evening") == [DayStatus.CUTOFF_REACHED]
     log = up.context.log
     assert isinstance(log, FakeLog)
+    assert log.events("warning") == [
+        "daily users are due, but this process has no target for their programme"
+    ]
+
+
+def test_a_program_without_a_function_for_daily_users_is_not_told_of_a_setting_it_ignores() -> None:
+    log = FakeLog()
+    function = DeclaredFunction("summary", CallableTargetRunner(lambda user_id, service_date: None))
+    targets = TargetsByProgramme(log, functions={"evening": function})
+    assert targets.runner_for(Programme(id="evening")) is function.runner
+    assert targets.runner_for(Programme(id="daily")) is None
     assert log.events("warning") == [
         "daily users are due, but this process has no target for their programme"
     ]

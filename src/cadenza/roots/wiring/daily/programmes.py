@@ -90,7 +90,7 @@ class TargetsByProgramme:
         if programme.key in self._told or len(self._told) == MOST_TOLD:
             return
         self._told.add(programme.key)
-        if programme.id == DAILY and programme.target is None:
+        if programme.id == DAILY and programme.target is None and not self._functions:
             self._log.warning("daily users are due, but CADENZA_DAILY_TARGET is not set")
         else:
             self._log.warning(
