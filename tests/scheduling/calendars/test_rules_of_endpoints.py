@@ -8,7 +8,7 @@ from tests.scheduling.calendars.calendar_fixtures import dates, hours
 from tests.scheduling.calendars.stored_calendars import put_calendar
 
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.scheduling.calendars.rules import CalendarRules
 from cadenza.domain.scheduling.endpoint import EndpointKey, Job
 
@@ -200,6 +200,18 @@ async def test_models_do_not_change_when_an_endpoint_may_run(calendars: Applicat
     assert answer["calendar"]["never_during"] == "maintenance"
     assert "models may not change when it may run" in answer["note"]
     assert answer["name"] == "Traffic"
+
+
+@pytest.mark.parametrize("more", [{}, {"active": True}])
+async def test_models_do_not_change_the_calendars_of_a_job(
+    calendars: ApplicationFixture, more: dict[str, Any]
+) -> None:
+    await calendars.ask("update_job", job_id="job", calendar={"never_during": "maintenance"})
+    model = Caller("default", frozenset({Scope.ADMIN}), "planner:llm")
+    with pytest.raises(Conflict, match="models may not change when it may run"):
+        await calendars.application.ask("update_job", {"job_id": "job", "calendar": None, **more}, model)
+    renamed = {"job_id": "job", "calendar": {"never_during": "maintenance"}, "name": "Shop"}
+    assert (await calendars.application.ask("update_job", renamed, model)).model_dump()["name"] == "Shop"
 
 
 async def test_the_audit_restores_calendars(calendars: ApplicationFixture) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from cadenza.domain.errors import Conflict
 from cadenza.domain.monitoring.heartbeat import why_not_steered
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.calendars.gate import first_open
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, baseline_after, plan_next_run
 from cadenza.domain.scheduling.hint import HintKind, IntervalHint, Rank, rank_of, why_not_applied
@@ -80,6 +82,12 @@ def why_not_changed(
         for name, why in reasons.items()
         if name in changes and changes[name] != getattr(endpoint, name)
     }
+
+
+def refuse_other_calendars(before: CalendarRules, after: CalendarRules, origin: str) -> None:
+    """Conflict if a model or the learning planner would change the calendars of a job: they bound it, too."""
+    if before != after and rank_of(origin) <= Rank.LLM:
+        raise Conflict(f"The job stays as it is, because {BOUNDS['calendar_rules']}; leave `calendar` out.")
 
 
 def why_not_switched(endpoint: Endpoint) -> dict[str, str]:

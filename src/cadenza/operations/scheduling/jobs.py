@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.schedule_protection import refuse_schedules_job
 from cadenza.domain.errors import Conflict, NotFound
+from cadenza.domain.planning.planner_limits import refuse_other_calendars
 from cadenza.domain.planning.rules.rule import MOST_RULES
 from cadenza.domain.scheduling.calendars.following import follow_job
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
@@ -167,6 +168,7 @@ async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
         if fields is None:
             return replace(job, **changes)
         rules = changed_job_rules(job.calendar_rules, fields, calendars, now)
+        refuse_other_calendars(job.calendar_rules, rules, context.caller.origin)
         return replace(job, **changes, calendar_rules=rules)
 
     if active is not None:
