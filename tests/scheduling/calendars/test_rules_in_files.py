@@ -17,7 +17,10 @@ from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
+from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.ports.calendars.calendar_store import CalendarUse
 from cadenza.ports.store import Store
 from cadenza.testing.fakes import FakeIds
 
@@ -69,6 +72,21 @@ class FilesWithCalendars:
         shown = await over_store.ask("get_endpoint", endpoint_id="traffic")
         assert (shown["calendar"], shown["next_run_at"]) == (None, "2025-01-01T03:00:00Z")
         assert await over_store.store.calendars.uses("default", "night") == []
+
+    async def test_an_endpoint_that_is_created_again_uses_calendars_that_there_are(
+        self, over_store: ApplicationFixture
+    ) -> None:
+        store, key = over_store.store, EndpointKey("default", "traffic")
+        await over_store.ask("apply_config", **a_file(calendar=AT_END))
+        await over_store.ask("delete_endpoint", endpoint_id="traffic")
+        await over_store.ask("delete_calendar", calendar_id="work")
+        with pytest.raises(InvalidRequest, match="There is no calendar work"):
+            await over_store.ask("apply_config", **a_file(calendar=AT_END))
+        with pytest.raises(Conflict, match="The calendar work was changed meanwhile; try again"):
+            await store.endpoints.amend(key, lambda one: ChangedEndpoint(evolve(one, archived=False)))
+        await put_calendar(store, "work", now=over_store.clock.now())
+        await over_store.ask("apply_config", **a_file(calendar=AT_END))
+        assert await store.calendars.uses("default", "work") == [CalendarUse("endpoint", "traffic")]
 
     async def test_wrong_rules_are_told_by_their_path_and_change_nothing(
         self, over_store: ApplicationFixture

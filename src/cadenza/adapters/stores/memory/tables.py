@@ -205,9 +205,10 @@ class MemoryTables:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
         self.check_owners([amended.endpoint])
         after = amended.endpoint
-        self.refuse_older(
-            after.tenant_id, {*calendars_of(after)} - {*calendars_of(self.endpoints[after.key])}
-        )
+        before = self.endpoints[after.key]
+        self.refuse_older(after.tenant_id, {*calendars_of(after)} - {*calendars_of(before)})
+        if before.archived and not after.archived:
+            self.refuse_older(after.tenant_id, calendars_of(after), deleted=True)
         if after.job_id != self.endpoints[after.key].job_id:
             after = following_job(after, self._job_of(after))
         after = self.under_limits(with_job_active(after, self._job_of(after)))
@@ -221,11 +222,11 @@ class MemoryTables:
             self.wakeups.notify([after.tenant_id])
         return amended._replace(endpoint=after)
 
-    def refuse_older(self, tenant_id: str, named: Iterable[Calendar]) -> None:
-        """Conflict if a calendar was written since it was looked up."""
+    def refuse_older(self, tenant_id: str, named: Iterable[Calendar], *, deleted: bool = False) -> None:
+        """Conflict if a calendar was written since it was looked up; if asked, also if it was deleted."""
         for one in named:
             stored = self.calendars.get((tenant_id, one.id))
-            if stored is not None and stored.calendar != one:
+            if deleted if stored is None else stored.calendar != one:
                 raise calendar_changed(one.id)
 
     def under_limits(self, endpoint: Endpoint) -> Endpoint:

@@ -263,6 +263,8 @@ def _moves(before: Endpoint, after: ChangedEndpoint) -> bool:
 
 
 def _is_redefined(before: Endpoint, after: Endpoint) -> bool:
+    if before.archived and not after.archived:
+        return True
     return after.calendar_rules != before.calendar_rules or definition_differs(before, after)
 
 

@@ -63,14 +63,21 @@ async def add_labels_and_uses(connection: Connection, endpoints: Sequence[Endpoi
 async def change_labels_and_uses(connection: Connection, pairs: Sequence[tuple[Endpoint, Endpoint]]) -> None:
     """Write what endpoints have now and had not before, and delete what they had.
 
-    Conflict if one was given an older version of a calendar.
+    Conflict if one was given an older version of a calendar, or if one that was deleted and is created
+    again names a calendar that was deleted.
     """
     given = ((after, {*calendars_of(after)} - {*calendars_of(before)}) for before, after in pairs)
     await _refuse_older(connection, ((one.tenant_id, named) for one, new in given for named in new))
+    created_again = [after for before, after in pairs if before.archived and not after.archived]
+    for endpoint in created_again:
+        named = ((endpoint.tenant_id, one) for one in calendars_of(endpoint))
+        await _refuse_older(connection, named, deleted=True)
     for drop, add, rows_of in ((DROP_LABELS, ADD_LABELS, write_labels), (DROP, ADD, _of_endpoint)):
         rows = [(rows_of(before), rows_of(after)) for before, after in pairs]
         await _write(connection, drop, (row for old, new in rows for row in old - new))
         await _write(connection, add, (row for old, new in rows for row in new - old))
+    # The uses of a deleted endpoint went with the calendar, also if there is an equal one again.
+    await _write(connection, ADD, (row for one in created_again for row in _of_endpoint(one)))
 
 
 async def put_job_uses(connection: Connection, jobs: Sequence[Job]) -> None:
@@ -92,8 +99,10 @@ async def put_programme_uses(connection: Connection, programme: Programme) -> No
     await _write(connection, ADD, rows)
 
 
-async def _refuse_older(connection: Connection, named: Iterable[tuple[str, Calendar]]) -> None:
-    """Conflict if a calendar was written since it was looked up."""
+async def _refuse_older(
+    connection: Connection, named: Iterable[tuple[str, Calendar]], *, deleted: bool = False
+) -> None:
+    """Conflict if a calendar was written since it was looked up; if asked, also if it was deleted."""
     given = {*named}
     if not given:
         return
@@ -101,7 +110,8 @@ async def _refuse_older(connection: Connection, named: Iterable[tuple[str, Calen
     rows = await connection.fetch(CURRENT, *columns_of(keys))
     current = {(tenant_id, id_): read_calendar(orjson.loads(compiled)) for tenant_id, id_, compiled in rows}
     for tenant_id, one in given:
-        if current.get((tenant_id, one.id), one) != one:
+        stored = current.get((tenant_id, one.id))
+        if deleted if stored is None else stored != one:
             raise calendar_changed(one.id)
 
 
