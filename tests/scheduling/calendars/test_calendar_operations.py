@@ -87,7 +87,7 @@ async def test_a_job_keeps_its_endpoints_to_calendars(app: ApplicationFixture) -
     assert (await rules(app)).calendars[0].timezone == "UTC"
     used = await app.ask("list_calendar_uses", calendar_id="work")
     assert used["items"] == [{"kind": "endpoint", "id": "one"}, {"kind": "job", "id": "job"}]
-    with pytest.raises(Conflict, match="used by the endpoint one"):
+    with pytest.raises(Conflict, match="used by the job job"):
         await app.ask("delete_calendar", calendar_id="work")
     freed = await app.ask("update_job", job_id="job", calendar=None)
     assert freed["calendar"] is None

@@ -56,7 +56,8 @@ class CalendarStore(Protocol):
     async def delete_calendar(self, tenant_id: str, calendar_id: str) -> CompiledCalendar:
         """Delete a calendar and return it; NotFound if there is none.
 
-        Conflict, which says by what, while anything uses it; endpoints that were deleted do not.
+        Conflict, which says by what, while anything uses it; endpoints that were deleted do not. A job or a
+        programme is said before endpoints, which name the calendars of their jobs as well.
         """
         ...
 

@@ -229,15 +229,15 @@ class CalendarContract(Contract):
         await bench.store.catalog.add_job(Job(id="shop", name="Shop", calendar_rules=only(work.calendar)))
         endpoint = await bench.add("one", calendar_rules=only(work.calendar))
         store = bench.store.calendars
-        with pytest.raises(Conflict, match="used by the endpoint one"):
-            await store.delete_calendar("default", "work")
-        await bench.store.endpoints.amend(
-            endpoint.key, lambda one: ChangedEndpoint(evolve(one, calendar_rules=CalendarRules()))
-        )
         with pytest.raises(Conflict, match="used by the job shop"):
             await store.delete_calendar("default", "work")
         await bench.store.catalog.amend_job(
             "default", "shop", lambda job: replace(job, calendar_rules=CalendarRules())
+        )
+        with pytest.raises(Conflict, match="used by the endpoint one"):
+            await store.delete_calendar("default", "work")
+        await bench.store.endpoints.amend(
+            endpoint.key, lambda one: ChangedEndpoint(evolve(one, calendar_rules=CalendarRules()))
         )
         assert await store.delete_calendar("default", "work") == work
         assert await store.calendars("default") == []

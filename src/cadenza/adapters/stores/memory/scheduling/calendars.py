@@ -66,7 +66,8 @@ class MemoryCalendars:
         with self._lock:
             stored = await self.calendar(tenant_id, calendar_id)
             if used := self._uses(tenant_id, calendar_id):
-                raise calendar_in_use(calendar_id, used[0])
+                others = (one for one in used if one.kind != "endpoint")
+                raise calendar_in_use(calendar_id, next(others, used[0]))
             del self._tables.calendars[tenant_id, calendar_id]
             return stored
 

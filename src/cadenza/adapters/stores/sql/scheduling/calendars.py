@@ -46,6 +46,8 @@ PUT = (
     " SET definition = excluded.definition, compiled = excluded.compiled,"
     " compiled_until = excluded.compiled_until"
 )
+AFTER_ENDPOINTS = "f"
+"""Sorts behind the kind of endpoints, and before those of jobs and programmes."""
 DROP = "DELETE FROM calendars WHERE tenant_id = $1 AND id = $2"
 DROP_USES = "DELETE FROM calendar_uses WHERE tenant_id = $1 AND calendar_id = $2"
 
@@ -94,9 +96,9 @@ class SqlCalendars:
             rows = await connection.fetch(GET, tenant_id, calendar_id)
             if not rows:
                 raise not_found("calendar", calendar_id)
-            used = await connection.fetch(OF_CALENDAR, tenant_id, calendar_id, "", "", 1)
-            if used:
-                raise calendar_in_use(calendar_id, CalendarUse(*used[0]))
+            for after in (AFTER_ENDPOINTS, ""):
+                for use in await connection.fetch(OF_CALENDAR, tenant_id, calendar_id, after, "", 1):
+                    raise calendar_in_use(calendar_id, CalendarUse(*use))
             await connection.execute(DROP, tenant_id, calendar_id)
             await connection.execute(DROP_USES, tenant_id, calendar_id)
             return _read(rows[0], self._database.read_moment)
