@@ -210,6 +210,10 @@ async def test_models_do_not_change_the_calendars_of_a_job(
     model = Caller("default", frozenset({Scope.ADMIN}), "planner:llm")
     with pytest.raises(Conflict, match="models may not change when it may run"):
         await calendars.application.ask("update_job", {"job_id": "job", "calendar": None, **more}, model)
+    if not more:
+        file = {"version": 1, "jobs": [{"id": "job"}]}
+        with pytest.raises(Conflict, match="models may not change when it may run"):
+            await calendars.application.ask("apply_config", file, model)
     renamed = {"job_id": "job", "calendar": {"never_during": "maintenance"}, "name": "Shop"}
     assert (await calendars.application.ask("update_job", renamed, model)).model_dump()["name"] == "Shop"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB, is_schedule, refuse_id_of_schedule
 from cadenza.domain.errors import Conflict, LimitReached
 from cadenza.domain.monitoring.alert_route import AlertRoute
-from cadenza.domain.planning.planner_limits import why_not_changed
+from cadenza.domain.planning.planner_limits import refuse_other_calendars, why_not_changed
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.calendars.following import follow_job, with_calendars_of
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, why_job_stays
@@ -112,6 +112,7 @@ def _job(wanted: WantedJob, before: Job | None, intent: Intent) -> Difference | 
         metadata=job.metadata,
         calendar_rules=job.calendar_rules,
     )
+    refuse_other_calendars(before.calendar_rules, after.calendar_rules, intent.origin)
     if active is not None and active is not before.active:
         after = after.switched(intent.origin, active=active)
     return None if after == before else Difference(Action.UPDATE, "job", job.id, before, after)
