@@ -8,6 +8,8 @@ import pytest
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.calendars.calendar import calendar_of
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
 from cadenza.domain.scheduling.due import FOREVER
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
@@ -102,6 +104,14 @@ async def test_the_guard_bounds_every_policy() -> None:
 async def test_cron_is_played_by_the_governor() -> None:
     found = await course(ReplayPolicy(name="baseline"), an_hour(baseline=Cron("*/10 * * * *")))
     assert found.runs == 6
+
+
+@pytest.mark.parametrize("field", ["never_during", "job_never_during"])
+async def test_what_is_replayed_keeps_to_its_calendars_and_those_of_its_job(field: str) -> None:
+    half_an_hour = [(NEW_YEAR + timedelta(minutes=15), NEW_YEAR + timedelta(minutes=45))]
+    rules = CalendarRules(**{field: calendar_of("maintenance", "UTC", half_an_hour)})  # type: ignore[arg-type]
+    found = await course(ReplayPolicy(name="baseline"), an_hour(calendar_rules=rules))
+    assert 25 < found.runs <= 31
 
 
 async def test_backoff_looks_ever_less_often_until_something_changes() -> None:

@@ -14,7 +14,8 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.baseline import Baseline
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, plan_first_run
 from cadenza.domain.validation import milliseconds
@@ -209,7 +210,10 @@ class ReplaySimulation:
         self._run_times: dict[str, list[datetime]] = {record.endpoint.id: [] for record in records}
 
     async def open(self) -> None:
-        """Add every endpoint, due at its first recorded run, and make the planners."""
+        """Add every endpoint, due at its first recorded run, and its job; and make the planners."""
+        jobs = [_job_of(record.endpoint) for record in self._records.values()]
+        for job in {(one.tenant_id, one.id): one for one in jobs}.values():
+            await self._store.catalog.add_job(job)
         for record in self._records.values():
             await self._store.endpoints.add(self._as_new(record))
         make_planners = self._policy.make_planners
@@ -274,6 +278,13 @@ class ReplaySimulation:
         }
         fresh = Endpoint(id=endpoint.id, tenant_id=endpoint.tenant_id, **(written | changed))
         return plan_first_run(fresh, now=first, cron=self._cron, start_now=True)
+
+
+def _job_of(endpoint: Endpoint) -> Job:
+    """The job of an endpoint, as far as it counts here: its calendars, which the endpoint follows."""
+    rules = endpoint.calendar_rules
+    kept = CalendarRules(only_during=rules.job_only_during, never_during=rules.job_never_during)
+    return Job(id=endpoint.job_id, name=endpoint.job_id, tenant_id=endpoint.tenant_id, calendar_rules=kept)
 
 
 def _started_at(run: Run) -> datetime:
