@@ -4,10 +4,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.scheduling.scheduling_fixtures import HOUR, MINUTE, NOW, SECOND, an_endpoint, at
+from tests.scheduling.scheduling_fixtures import HOUR, MINUTE, NOW, SECOND, a_calendar, an_endpoint, at
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.calendars.rules import CalendarRules
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
@@ -139,3 +140,11 @@ def test_a_fire_that_a_clock_ahead_has_served_is_not_planned_again_by_a_right_on
 def test_a_run_by_a_clock_that_is_far_ahead_does_not_keep_a_line_from_its_next_fire() -> None:
     cleared = clear_hints(ran_ahead(at(24 * HOUR)), now=NOW, cron=CRON, origin="person")
     assert cleared.endpoint.next_run_at == at(MINUTE)
+
+
+def test_a_closure_that_comes_again_is_not_skipped_twice() -> None:
+    rules = CalendarRules(only_during=a_calendar(-24 * HOUR, 30 * MINUTE, 10 * HOUR, 24 * HOUR))
+    before = planned_before(Cron("*/5 * * * *"), skipped_at=at(55 * MINUTE), calendar_rules=rules)
+    ran_again = evolve(before, last_run_at=at(29 * MINUTE))
+    plan = plan_next_run(at(29 * MINUTE), ran_again, CRON)
+    assert (plan.next_run_at, plan.source) == (at(10 * HOUR), Source.BASELINE_CRON)

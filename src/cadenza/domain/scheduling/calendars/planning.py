@@ -94,12 +94,16 @@ def _asked_at(endpoint: Endpoint, at: datetime, grace: timedelta) -> datetime:
 
 
 def _skipped_since_closed(endpoint: Endpoint, at: datetime, grace: timedelta) -> bool:
-    """Was a slot skipped already while it is closed this time? What runs once has no other slot."""
+    """Was a slot skipped already while it is closed this time? What runs once has no other slot.
+
+    The skipped slot lies later than this one where the clock was set back.
+    """
     open_times, skipped = endpoint.calendar_rules.open_times, endpoint.skipped_at
     if skipped is None or open_times is None or type(endpoint.baseline) is Once:
         return False
-    since = open_times.closed_since(_asked_at(endpoint, at, grace))
-    return since is None or since <= skipped <= at
+    asked_at = _asked_at(endpoint, at, grace)
+    since, opening = open_times.closed_since(asked_at), open_times.opens_at(asked_at)
+    return (since is None or since <= skipped) and (opening is None or skipped < opening)
 
 
 def _first_slot(opening: datetime, last: datetime, free: Endpoint, cron: "CronClock", plan: Planner) -> Plan:
