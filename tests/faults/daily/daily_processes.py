@@ -21,6 +21,7 @@ from tests.faults.engine_profiles import EVERYTHING
 from cadenza.adapters.stores.postgres.locks.daily_lanes import PostgresLanes, SessionLocks
 from cadenza.adapters.stores.postgres.locks.leased_lanes import LeasedLanes, LeasedLocks
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
+from cadenza.domain.daily.keys import ProgrammeKey
 from cadenza.domain.daily.user import DONE, DailyRunResult
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.queue import DailyQueue
@@ -216,8 +217,10 @@ def _hasten(lanes: type[PostgresLanes], **spans_s: float) -> None:
 def _log_taken_days(entries: ProcessLog) -> None:
     take = DailyQueue.take
 
-    def logged_take(queue: DailyQueue, now: datetime) -> PendingDay | None:
-        pending = take(queue, now)
+    def logged_take(
+        queue: DailyQueue, now: datetime, has_room: Callable[[ProgrammeKey], bool]
+    ) -> PendingDay | None:
+        pending = take(queue, now, has_room)
         if pending is not None:
             entries.write("taken", pending.user_id, pending.service_date, now)
         return pending
