@@ -1,5 +1,7 @@
 """What people write, and what operations are asked for."""
 
+import sys
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -77,3 +79,30 @@ def test_nobody_pauses_everything_by_leaving_a_word_out() -> None:
     assert run(recorder.launchers(), ["endpoints", "pause", "--until", "2h"]) == 2
     assert run(recorder.launchers(), ["endpoints", "resume"]) == 2
     assert recorder.asked == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "endpoints create --job j --file -",
+        "calendars put work --file -",
+        "daily programmes put evening --file -",
+        "apply -f -",
+    ],
+)
+def test_a_hyphen_is_standard_input(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("[]"))
+    run(Recorder(answers=ANSWERS).launchers(), line.split())
+    assert "needs a value" not in capsys.readouterr().err
+    assert sys.stdin.read() == ""
+
+
+def test_an_ics_file_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("BEGIN:VCALENDAR"))
+    recorder = Recorder(answers=ANSWERS | {"put_calendar": {}})
+    run(recorder.launchers(), ["calendars", "put", "work", "--ics", "-", "--json"])
+    assert recorder.asked == [
+        {"put_calendar": {"calendar_id": "work", "ics": "BEGIN:VCALENDAR", "only_new": False}}
+    ]

@@ -59,7 +59,10 @@ Description = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="W
 Id = Annotated[str | None, Parameter(name="--id", help="An id of your choice; one is given if left out.")]
 File = Annotated[
     str | None,
-    Parameter(help="A JSON file with everything, as the API takes it; - is standard input; options win."),
+    Parameter(
+        allow_leading_hyphen=True,
+        help="A JSON file with everything, as the API takes it; - is standard input; options win.",
+    ),
 ]
 Failing = Annotated[bool, Parameter(help="Only those whose last run did not succeed.")]
 Hours = Annotated[int, Parameter(converter=whole_number, help="How many hours to look back, up to 720.")]

@@ -18,7 +18,7 @@ from cadenza.surfaces.cli.argument_parsing import document, file_text, whole_num
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
-from cadenza.surfaces.cli.parameters import ACalendar, Name, OnlyNew, present
+from cadenza.surfaces.cli.parameters import ACalendar, File, Name, OnlyNew, present
 from cadenza.surfaces.cli.written_words import Fills
 
 LONGEST_ICS = 256 * 1024
@@ -38,7 +38,11 @@ class PartOptions:
     dates: Annotated[
         tuple[str, ...], Parameter(help="Days: 2027-01-02, or 2027-01-02..2027-01-05."), Fills("dates")
     ] = ()
-    ics: Annotated[str | None, Parameter(help="An ICS file, or - for standard input."), Fills("ics")] = None
+    ics: Annotated[
+        str | None,
+        Parameter(allow_leading_hyphen=True, help="An ICS file, or - for standard input."),
+        Fills("ics"),
+    ] = None
     except_weekly: Annotated[
         tuple[str, ...], Parameter(help="Hours in which it is closed."), Fills("except_during.weekly")
     ] = ()
@@ -51,7 +55,9 @@ class PartOptions:
         tuple[str, ...], Parameter(help="Days on which it is closed."), Fills("except_during.dates")
     ] = ()
     except_ics: Annotated[
-        str | None, Parameter(help="An ICS file of times in which it is closed."), Fills("except_during.ics")
+        str | None,
+        Parameter(allow_leading_hyphen=True, help="An ICS file of times in which it is closed."),
+        Fills("except_during.ics"),
     ] = None
 
     def fields(self) -> dict[str, Any]:
@@ -85,7 +91,7 @@ class Calendars(Commands):
             str | None, Parameter(help="The IANA zone of its hours; UTC if left out.")
         ] = None,
         parts: PartOptions = NO_PARTS,
-        file: Annotated[str | None, Parameter(help="A YAML or JSON file with its fields.")] = None,
+        file: File = None,
         only_new: OnlyNew = False,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:

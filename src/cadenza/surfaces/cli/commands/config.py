@@ -19,7 +19,12 @@ if TYPE_CHECKING:  # Rich costs time.
 
 LARGEST = 8 * 1024 * 1024
 FileOption = Annotated[
-    str, Parameter(name=("--file", "-f"), help="A file in YAML or JSON; - is standard input.")
+    str,
+    Parameter(
+        name=("--file", "-f"),
+        allow_leading_hyphen=True,
+        help="A file in YAML or JSON; - is standard input.",
+    ),
 ]
 DryRun = Annotated[bool, Parameter(help="Show what would change, and change nothing.")]
 Prune = Annotated[
