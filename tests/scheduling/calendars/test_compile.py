@@ -171,8 +171,15 @@ def test_rules_that_leave_no_moment_are_refused(rules: dict[str, object], refusa
         refuse_never_open_together(CalendarRules(**whole), NOW)  # type: ignore[arg-type]
 
 
+def test_never_during_what_is_always_open_is_refused() -> None:
+    always = compiled(a_definition(hours("00:00", "24:00"), id="always"))
+    with pytest.raises(InvalidRequest, match="always leaves no open time ahead"):
+        refuse_never_open_together(CalendarRules(never_during=always), NOW)
+
+
 def test_rules_that_leave_a_moment_are_taken() -> None:
     refuse_never_open_together(CalendarRules(), NOW)
+    refuse_never_open_together(CalendarRules(never_during=compiled(a_definition())), NOW)
     refuse_never_open_together(
         CalendarRules(only_during=compiled(a_definition()), starts_at=at("2027-01-02T00:00")), NOW
     )

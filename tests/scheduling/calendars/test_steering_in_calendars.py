@@ -21,6 +21,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.monitoring.forecast import forecast_runs
 from cadenza.domain.monitoring.heartbeat import Signal, SignalKind, outcome_of, receive
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.calendars.calendar import Calendar
 from cadenza.domain.scheduling.calendars.rules import CalendarRules, WhenClosed
 from cadenza.domain.scheduling.due import claimable_at, due
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
@@ -43,6 +44,7 @@ from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.engine.steering_commands import ProposeNextTime, SteeringContext
 
 DAY = 24 * HOUR
+TWELVE_YEARS = 12 * 366 * DAY
 NIGHT = a_calendar(-DAY, 0, 10 * HOUR, DAY)
 """Closed from now on for ten hours."""
 SKIP = CalendarRules(only_during=NIGHT)
@@ -105,6 +107,17 @@ def test_what_runs_once_outside_of_its_calendars_is_refused_when_it_is_written()
     late = evolve(once, calendar_rules=CalendarRules(ends_at=at(MINUTE)))
     with pytest.raises(InvalidRequest, match="its schedule ended"):
         redefine(an_endpoint(), late, now=NOW, cron=CRON)
+
+
+@pytest.mark.parametrize("only", [None, a_calendar(-DAY, DAY, TWELVE_YEARS, TWELVE_YEARS + DAY)])
+def test_never_during_what_is_always_open_is_refused(only: Calendar | None) -> None:
+    """What lies behind the last moment for which a calendar is compiled is not open."""
+    always = a_calendar(-DAY, TWELVE_YEARS, id="always")
+    never = CalendarRules(only_during=only, never_during=always)
+    with pytest.raises(InvalidRequest, match=r"always leaves? no open time ahead"):
+        plan_first_run(an_endpoint(calendar_rules=never), now=NOW, cron=CRON)
+    later = CalendarRules(never_during=always, starts_at=at(TWELVE_YEARS))
+    assert plan_first_run(an_endpoint(calendar_rules=later), now=NOW, cron=CRON).next_run_at is not None
 
 
 def test_calendars_that_are_never_open_together_are_refused() -> None:

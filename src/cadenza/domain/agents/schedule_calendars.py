@@ -52,10 +52,11 @@ def check_calendars(schedule: Endpoint, now: datetime, cron: CronClock) -> None:
         return
     free = evolve(schedule, paused_until=None, interval_hint=None, one_shot_hint=None)
     slot = plan_next_run(now, free, cron).next_run_at
-    if slot is not None and open_fire(slot, free, cron) is not None:
+    if slot is not None and rules.opens_after(now) and open_fire(slot, free, cron) is not None:
         return
     names = " and ".join(one.id for one in rules.calendars)
-    closed = f"{names} never let it" if names else "its start and end leave no time for it"
+    let = "lets" if len(rules.calendars) == 1 else "let"
+    closed = f"{names} never {let} it" if names else "its start and end leave no time for it"
     raise InvalidRequest(
         f"This schedule would never fire, since {closed}: choose other times or other calendars, or have it"
         " fire when they open, with when_closed run-at-end.",

@@ -22,10 +22,11 @@ from cadenza.domain.scheduling.calendars.definition import (
     HolidaySource,
     WeeklyHours,
 )
+from cadenza.domain.scheduling.calendars.rules import KNOWN_AHEAD
 
 YEAR = timedelta(days=366)
 BEHIND, AHEAD = YEAR, 12 * YEAR
-COMPILED_ANEW_BEFORE = 10 * YEAR
+COMPILED_ANEW_BEFORE = KNOWN_AHEAD
 """With less than this ahead, a calendar is compiled anew."""
 
 

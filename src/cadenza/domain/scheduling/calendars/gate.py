@@ -61,11 +61,12 @@ def claimed_from(endpoint: Endpoint, moment: datetime) -> datetime:
 
 def refuse_never_open_together(rules: CalendarRules, now: datetime) -> None:
     """InvalidRequest if calendars are never open together, from now or a start on."""
-    if rules.open_times is None or rules.open_times.opens_at(max(now, rules.starts_at or now)) is not None:
+    if rules.open_times is None or rules.opens_after(now) is not None:
         return
     names = " and ".join(one.id for one in rules.calendars)
+    leave = "leaves" if len(rules.calendars) == 1 else "leave"
     raise InvalidRequest(
-        f"Nothing would ever run: {names} leave no open time ahead; change one of them, or name another.",
+        f"Nothing would ever run: {names} {leave} no open time ahead; change one of them, or name another.",
         "calendar",
     )
 

@@ -1,13 +1,16 @@
 """What keeps an endpoint to calendars: only during, never during, and what becomes of a slot while closed."""
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.calendars.calendar import Calendar, open_in_all
 from cadenza.domain.validation import check_moment
+
+KNOWN_AHEAD = timedelta(days=10 * 366)
+"""For at least so long calendars are compiled."""
 
 
 class WhenClosed(StrEnum):
@@ -51,6 +54,20 @@ class CalendarRules:
         """All calendars that they name."""
         named = (self.only_during, self.never_during, self.job_only_during, self.job_never_during)
         return tuple(one for one in named if one is not None)
+
+    def opens_after(self, now: datetime) -> datetime | None:
+        """The first moment from now or its start on at which its calendars let it run; None if none is known.
+
+        A calendar of `never_during` that is open for ten years on end is taken to be so for good: what lies
+        behind its last span is not known yet, and not open.
+        """
+        since = max(now, self.starts_at or now)
+        opening = since if self.open_times is None else self.open_times.opens_at(since)
+        if opening is None:
+            return None
+        ends = (one.boundaries[-1] for one in (self.never_during, self.job_never_during) if one is not None)
+        unknown = any(end <= opening and opening - since >= KNOWN_AHEAD for end in ends)
+        return None if unknown else opening
 
     def why_closed(self, at: datetime) -> str | None:
         """Which calendar closes it at a moment, in words; None if it may run then."""
