@@ -135,6 +135,7 @@ def test_a_rule_that_never_recurs_leaves_the_event_alone() -> None:
         (a_file("DTSTART;TZID=Nowhere:20270101T000000\nDURATION:PT1H"), "unknown time zone 'Nowhere'"),
         (a_file("DTSTART:20270101T000000Z\nDURATION:P99999D"), "more than ten years"),
         (a_file("DTSTART:20270101T000000Z\nDTEND;VALUE=DATE:20270102"), "cannot be read"),
+        (a_file("DTSTART:20270103T000000Z\nDTEND:20270101T000000Z"), "ends before it begins"),
         (a_file("DTSTART:20270101T000000Z\nRRULE:FREQ=SECONDLY"), "DAILY, WEEKLY, MONTHLY or YEARLY"),
         (a_file("DTSTART:20270101T000000Z\nRRULE:FREQ=DAILY;BYSECOND=1"), "DAILY, WEEKLY, MONTHLY or YEARLY"),
         (a_file("DTSTART:20270101T000000Z\nRRULE:FREQ=DAILY;INTERVAL=0"), "INTERVAL from 1|cannot be read"),

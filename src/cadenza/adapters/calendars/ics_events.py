@@ -108,7 +108,7 @@ def _place(event: Any, zone: ZoneInfo) -> None:
             for stored in one.dts:
                 stored.dt = _in_zone(stored, zone)
     begin, end = event.start, event.end
-    if not isinstance(begin, type(end)) or end - begin > LONGEST_EVENT:
+    if not isinstance(begin, type(end)) or end < begin or end - begin > LONGEST_EVENT:
         raise _refused("has an event that lasts for more than ten years, or ends before it begins")
 
 
