@@ -12,6 +12,8 @@ A_LABEL = r"^[^=\x00-\x1f\x7f]+=[^\x00-\x1f\x7f]*$"
 A_URL = r"^https?://[^\s/?#]+"
 AN_IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 A_TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
+A_CLOSING_TIME = r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"
+A_COUNTRY = r"^[A-Z]{2}$"
 A_REFERENCE = r"^(env|secret):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 IN_WORDS = {
     WITHOUT_CONTROL: ("a text", " and no control characters"),
@@ -32,6 +34,8 @@ IN_WORDS = {
     A_URL: ("a URL", ", such as https://example.com/health"),
     AN_IDEMPOTENCY_KEY: ("1 to 255 visible ASCII characters without spaces", ""),
     A_TIME_OF_DAY: ("a time of day", ", such as 22:00"),
+    A_CLOSING_TIME: ("a time of day from 00:00 to 24:00", ", such as 18:00"),
+    A_COUNTRY: ("two capital letters", ", such as DE"),
     A_REFERENCE: ("env:NAME or secret:NAME", ""),
 }
 """What stands before the length of a text, and what behind it."""

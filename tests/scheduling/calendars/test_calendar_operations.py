@@ -49,6 +49,11 @@ async def test_a_calendar_is_replaced_unless_only_a_new_one_is_wanted(app: Appli
         ({"timezone": "Mars/Olympus"}, "timezone", "an example is Europe/Berlin"),
         ({"weekly": None}, "weekly", "say when it is open"),
         ({"weekly": [{"days": ["mon"], "opens": "8", "closes": "18:00"}]}, "weekly.0.opens", "opens"),
+        (
+            {"weekly": [{"days": ["mon"], "opens": "08:00", "closes": "25:99"}]},
+            "weekly.0.closes",
+            "must be a time of day from 00:00 to 24:00, such as 18:00",
+        ),
         ({"dates": [{"first": "2027-01-02", "last": "2027-01-01"}]}, None, "last must not be earlier"),
         ({"weekly": None, "dates": [{"first": "2024-12-01"}]}, None, "never open from now on"),
         ({"except_during": {"holidays": [{"country": "XX"}]}}, "except_during.holidays", "are not known"),

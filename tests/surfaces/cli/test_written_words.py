@@ -193,6 +193,10 @@ REFUSED = {
     "--server": "--server needs a value.",
     "overview --minutes 0": "--minutes must be a whole number of minutes from 1 to 300.",
     "daily windows x": "DATE must be a date such as 2030-01-31.",
+    'calendars put x --weekly "mon-fri 08:00-25:99"': (
+        '--weekly must be such as "mon-fri 08:00-18:00", or "sat,sun 10:00-24:00".'
+    ),
+    "calendars put x --holidays germany": ("--holidays: country must be two capital letters, such as DE."),
     "daily put ada --due noon": "--due must be HH:MM, such as 07:30.",
     "endpoints create --job agenda --name n --url https://example.com --every 1m": (
         "The job agenda holds the schedules of users: only `cadenza schedules create`,"

@@ -7,6 +7,7 @@ from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.local_time import zone_named
+from cadenza.domain.text_patterns import A_CLOSING_TIME, A_COUNTRY
 from cadenza.domain.validation import check_id, check_text, convert_to_utc, quoted
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -17,7 +18,7 @@ MOST_HOURS, MOST_HOLIDAYS, MOST_DATES = 28, 20, 1_000
 LONGEST_ICS = 256 * 1024
 LONGEST_NAME = 200
 TIME_OF_DAY = r"([01][0-9]|2[0-3]):[0-5][0-9]|24:00"
-COUNTRY, SUBDIVISION = r"[A-Z]{2}", r"[A-Za-z0-9 .'-]{1,40}"
+SUBDIVISION = r"[A-Za-z0-9 .'-]{1,40}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class WeeklyHours:
             raise InvalidRequest(f"days must be some of {', '.join(WEEKDAYS)}, each once.", "days")
         for name, latest in (("opens", "23:59"), ("closes", "24:00")):
             written = getattr(self, name)
-            if not re.fullmatch(TIME_OF_DAY, written) or written > latest:
+            if not re.fullmatch(A_CLOSING_TIME, written) or written > latest:
                 raise InvalidRequest(f"{name} must be a time such as 08:30, until {latest}.", name)
 
 
@@ -52,7 +53,7 @@ class HolidaySource:
     """Such as BY; None for those of the whole country."""
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(COUNTRY, self.country):
+        if not re.fullmatch(A_COUNTRY, self.country):
             raise InvalidRequest(
                 f"country must be two letters such as DE, not {quoted(self.country)}.", "country"
             )

@@ -6,13 +6,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints
 
 from cadenza.domain.scheduling.calendars.definition import (
-    COUNTRY,
     LONGEST_ICS,
     MOST_DATES,
     MOST_HOLIDAYS,
     MOST_HOURS,
     SUBDIVISION,
-    TIME_OF_DAY,
     CalendarDefinition,
     CalendarParts,
     DateSpan,
@@ -20,11 +18,12 @@ from cadenza.domain.scheduling.calendars.definition import (
     WeeklyHours,
 )
 from cadenza.domain.scheduling.calendars.named_rules import NAMED
+from cadenza.domain.text_patterns import A_CLOSING_TIME, A_COUNTRY
 from cadenza.operations.fields import IF_GIVEN, Id, Name
 from cadenza.operations.scheduling.schemas import Shape, part
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-TimeOfDay = Annotated[str, StringConstraints(strict=True, pattern=f"^({TIME_OF_DAY})$")]
+TimeUntilMidnight = Annotated[str, StringConstraints(strict=True, pattern=A_CLOSING_TIME)]
 IcsText = Annotated[str, StringConstraints(strict=True, max_length=LONGEST_ICS)]
 
 
@@ -32,16 +31,16 @@ class HoursShape(Shape):
     """Hours on days of the week, by the clocks of the calendar's zone."""
 
     days: Annotated[list[Weekday], Field(min_length=1, max_length=7)]
-    opens: TimeOfDay
+    opens: TimeUntilMidnight
     """Such as 08:00."""
-    closes: TimeOfDay
+    closes: TimeUntilMidnight
     """Such as 18:00; 24:00 is midnight. If it is not later than `opens`, it is on the next day."""
 
 
 class HolidaysShape(Shape):
     """The public holidays of a country, or of a part of it."""
 
-    country: Annotated[str, StringConstraints(strict=True, pattern=f"^{COUNTRY}$")]
+    country: Annotated[str, StringConstraints(strict=True, pattern=A_COUNTRY)]
     """Two letters, such as DE."""
     subdivision: Annotated[str, StringConstraints(strict=True, pattern=f"^{SUBDIVISION}$")] | None = IF_GIVEN
     """Such as BY."""
