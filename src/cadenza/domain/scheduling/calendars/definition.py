@@ -13,7 +13,7 @@ from cadenza.domain.validation import check_id, check_text, convert_to_utc, quot
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MOST_CALENDARS = 200
 """How many calendars a tenant may have."""
-MOST_HOURS, MOST_HOLIDAYS, MOST_DATES = 28, 20, 1_000
+MOST_HOURS, MOST_HOLIDAYS, MOST_DATES = 28, 20, 4_000
 """How many entries of each part a calendar may have."""
 LONGEST_ICS = 256 * 1024
 LONGEST_NAME = 200
