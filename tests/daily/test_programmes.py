@@ -232,6 +232,14 @@ def test_a_date_is_passed_over_once_its_window_would_open(weekdays: tuple[int, .
     assert following < user.next_date + 7 * DAY
 
 
+def test_a_programme_whose_calendar_is_over_serves_no_date_any_more() -> None:
+    user = new_daily_user(enrollment("north", "ann", time(10), timezone="Pacific/Apia"), TUESDAY)
+    for days, expected in ((-1, None), (0, user.next_date), (1, user.next_date + DAY)):
+        midnight = datetime.combine(user.next_date + days * DAY, time(), UTC)
+        programme = Programme(only_during=calendar_of("once", "UTC", [(midnight, midnight + DAY)]))
+        assert next_served_date(user, programme) == expected
+
+
 def test_a_calendar_is_read_by_the_clock_of_the_user() -> None:
     """Open on the tenth from 8 to 18 in Berlin: whoever is due at 17:30 on the tenth is served, anywhere."""
     tenth = TUESDAY - HOUR

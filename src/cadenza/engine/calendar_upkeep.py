@@ -16,7 +16,7 @@ AT_ONCE = 100
 
 
 class CalendarUpkeep:
-    """Compiles calendars of which less than ten years are ahead, for twelve years again."""
+    """Compiles calendars anew a month after they were, for twelve years again."""
 
     def __init__(
         self,

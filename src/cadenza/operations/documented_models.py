@@ -9,7 +9,11 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import orjson
-from pydantic import BaseModel, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+
+from cadenza.domain.errors import Fault, InvalidRequest
+
+Result = TypeVar("Result")
 
 
 class Documented(BaseModel):
@@ -29,6 +33,21 @@ class Documented(BaseModel):
             if docstring and field.description is None and name in properties:
                 properties[name]["description"] = docstring
         return schema
+
+
+class Shape(Documented):
+    """A part of an endpoint, as it is written."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def part(name: str, make: Callable[[], Result]) -> Result:
+    """Make a part of a larger model; an InvalidRequest inside it gets the whole path of the field."""
+    try:
+        return make()
+    except InvalidRequest as problem:
+        path = name if problem.field in (None, name) else f"{name}.{problem.field}"
+        raise InvalidRequest(problem.message, path, [Fault(path, problem.message)]) from None
 
 
 def _field_docstring(model: type[BaseModel], field: str) -> str | None:
@@ -106,7 +125,6 @@ def _writes_all(kind: type) -> bool:
 
 
 Value = TypeVar("Value")
-Result = TypeVar("Result")
 
 
 def remembered_by_identity(*, most: int) -> Callable[[Callable[[Value], Result]], Callable[[Value], Result]]:

@@ -17,7 +17,15 @@ from cadenza.adapters.stores.postgres.settle import settle_ordinary
 from cadenza.adapters.stores.postgres.start import START
 from cadenza.adapters.stores.sql.database import Dialect
 from cadenza.adapters.stores.sql.planning import analyses
-from cadenza.adapters.stores.sql.scheduling import catalog, endpoint_store, endpoints, jobs, run_search
+from cadenza.adapters.stores.sql.scheduling import (
+    calendars,
+    catalog,
+    endpoint_store,
+    endpoints,
+    jobs,
+    labels_and_uses,
+    run_search,
+)
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
 from cadenza.testing.clock import NEW_YEAR
@@ -30,8 +38,9 @@ NAMES: dict[Any, tuple[str, ...]] = {
     sweep: ("LEASED", "END_LEASES", "STALE", "LOCK_THEIRS", "NOTE_DEATHS"),
     endpoints: (
         "GET", "GET_LOCKED", "GET_MANY_LOCKED", "GET_JOBS", "COUNT_LIVE_UP_TO", "UPDATE_ENDPOINTS",
-        "DROP_LABELS",
     ),
+    labels_and_uses: ("DROP_LABELS", "DROP", "OF_CALENDAR", "NAMING", "CURRENT"),
+    calendars: ("GET", "LIST", "UNTIL"),
     endpoint_store: ("OPEN_RUN", "RUN", "RUNS", "HINTS"),
     jobs: ("LIST", "DROP", "LIVE_OF_JOB", "UNLIKE_JOBS"),
     catalog: ("COUNT_LIVE", "JOBS_WITHIN", "ENDPOINTS_WITHIN"),

@@ -50,8 +50,8 @@ def fixture() -> Fixture:
     return Fixture()
 
 
-async def test_a_calendar_with_less_than_ten_years_ahead_is_compiled_for_twelve(fixture: Fixture) -> None:
-    short = await fixture.put(a_definition(), ahead=9 * YEAR)
+async def test_a_calendar_is_compiled_anew_a_month_after_it_was(fixture: Fixture) -> None:
+    short = await fixture.put(a_definition(), ahead=12 * YEAR - timedelta(days=31))
     rules = CalendarRules(only_during=short.calendar)
     endpoint = an_endpoint("one", tenant_id="acme", calendar_rules=rules)
     await fixture.store.endpoints.add(endpoint)
@@ -64,8 +64,8 @@ async def test_a_calendar_with_less_than_ten_years_ahead_is_compiled_for_twelve(
     assert await fixture.upkeep.compile_anew() == 0
 
 
-async def test_a_calendar_with_more_ahead_stays(fixture: Fixture) -> None:
-    await fixture.put(a_definition(), ahead=11 * YEAR)
+async def test_a_calendar_that_was_compiled_lately_stays(fixture: Fixture) -> None:
+    await fixture.put(a_definition(), ahead=12 * YEAR - timedelta(days=29))
     assert await fixture.upkeep.compile_anew() == 0
 
 

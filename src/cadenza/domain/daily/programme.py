@@ -107,6 +107,13 @@ class Programme:
             and (self.never_during is None or not _is_open(self.never_during, service_date, due))
         )
 
+    def is_over(self, service_date: date) -> bool:
+        """Whether its calendar is closed for good by a date, so that no later one is served."""
+        if self.only_during is None:
+            return False
+        midnight = cutoff(time(), service_date, timezone=self.only_during.timezone)
+        return self.only_during.opens_at(midnight) is None
+
     def with_settings(
         self, *, window_minutes: int, retry_delay_minutes: int, job_timeout_ms: int
     ) -> "Programme":

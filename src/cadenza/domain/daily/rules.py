@@ -193,6 +193,8 @@ def pass_over(user: DailyUser, now: datetime, programme: Programme) -> Finalizat
 
 def next_served_date(user: DailyUser, programme: Programme) -> date | None:
     """The next date that the programme serves for this user; None if there is none within 400 days."""
+    if programme.is_over(user.next_date):
+        return None
     days = _days(user.next_date, user.next_date + (LOOK_AHEAD - 1) * DAY)
     return next((day for day in days if _is_owed(user, day, programme)), None)
 

@@ -20,9 +20,9 @@ from cadenza.domain.access.run_limit import (
 from cadenza.domain.errors import NotFound
 from cadenza.domain.text_patterns import ONE_LINE
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import Shape
 from cadenza.operations.fields import IF_GIVEN, Listed, Paged, Put, Whole, split_page
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.scheduling.schemas import Shape
 
 LimitName = Annotated[str, StringConstraints(strict=True, pattern=ONE_LINE, max_length=LONGEST_NAME)]
 Runs = Annotated[int, Whole(1, MOST)]

@@ -17,8 +17,9 @@ from cadenza.domain.scheduling.target import (
 )
 from cadenza.domain.text_patterns import A_URL
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import Shape, part
 from cadenza.operations.fields import Name
-from cadenza.operations.scheduling.schemas import CallableShape, HttpShape, Shape, as_shape, part
+from cadenza.operations.scheduling.schemas import CallableShape, HttpShape, as_shape
 
 
 class McpShape(Shape):

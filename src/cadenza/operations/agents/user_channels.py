@@ -24,11 +24,11 @@ from cadenza.domain.text_patterns import A_TIME_OF_DAY
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.agents.users_agents import OneUser
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import Shape, part
 from cadenza.operations.fields import Flag, Id
 from cadenza.operations.monitoring.alert_routes import RouteTestView
 from cadenza.operations.monitoring.route_schemas import ChannelShape
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.schemas import Shape, part
 
 TimeOfDay = Annotated[str, Field(strict=True, pattern=A_TIME_OF_DAY)]
 

@@ -9,8 +9,8 @@ from cadenza.domain.channel import Channel, ChannelType
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.monitoring.alert_route import MOST_ROUTES, AlertRoute
 from cadenza.operations.config.schemas import ConfigAlertRoute, ConfigDocument
+from cadenza.operations.documented_models import part
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
-from cadenza.operations.scheduling.schemas import part
 
 OF_ROUTE = ("name", "enabled", "match", "channel")
 NO_ADDRESS = Channel(ChannelType.WEBHOOK, "https://none.invalid")

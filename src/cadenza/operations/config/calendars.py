@@ -13,11 +13,11 @@ from cadenza.domain.scheduling.calendars.definition import MOST_CALENDARS, Calen
 from cadenza.domain.scheduling.calendars.following import follow_calendar, job_with_calendar
 from cadenza.operations.config.changes import Action, Decision, Difference
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import part
 from cadenza.operations.scheduling.calendars.calendars import compile_now, note_calendar
 from cadenza.operations.scheduling.calendars.config_schemas import ConfigCalendar, without_ics
 from cadenza.operations.scheduling.calendars.schemas import definition_of
 from cadenza.operations.scheduling.endpoint_parts.baselines import find_calendars
-from cadenza.operations.scheduling.schemas import part
 from cadenza.ports.catalog import BulkState, Page
 
 ALL = Page(MOST_CALENDARS + 1)

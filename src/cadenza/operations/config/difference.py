@@ -35,8 +35,8 @@ from cadenza.operations.config.changes import (
     WantedJob,
 )
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, removed_rules
+from cadenza.operations.documented_models import part
 from cadenza.operations.scheduling.parents import check_parents
-from cadenza.operations.scheduling.schemas import part
 from cadenza.ports.catalog import BulkChange, BulkState
 
 

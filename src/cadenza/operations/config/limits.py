@@ -10,7 +10,7 @@ from cadenza.domain.errors import Fault, InvalidRequest, LimitReached, NotAllowe
 from cadenza.operations.access.limits import ConfigLimit, note_limit
 from cadenza.operations.config.changes import Action, Decision, Difference
 from cadenza.operations.context import RequestContext
-from cadenza.operations.scheduling.schemas import part
+from cadenza.operations.documented_models import part
 
 
 def wanted_limits(context: RequestContext, entries: Sequence[ConfigLimit]) -> dict[str, RunLimit]:

@@ -17,8 +17,8 @@ from cadenza.operations.daily.programmes import (
     remove_programme,
     write_programme,
 )
+from cadenza.operations.documented_models import part
 from cadenza.operations.scheduling.endpoint_parts.baselines import find_calendars
-from cadenza.operations.scheduling.schemas import part
 from cadenza.ports.catalog import Page
 
 ALL = Page(MOST_PROGRAMMES + 2)

@@ -13,9 +13,9 @@ from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES, STE
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.domain.validation import parse_duration_ms
 from cadenza.domain.wording import duration_in_words
+from cadenza.operations.documented_models import Shape
 from cadenza.operations.fields import IF_GIVEN, Flag, Id, Name, SpanFromZero
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
-from cadenza.operations.scheduling.schemas import Shape
 
 
 def with_milliseconds(words: Mapping[str, str]) -> Callable[[Any], Any]:

@@ -31,6 +31,7 @@ from cadenza.operations.config.rule_words import (
     with_milliseconds,
 )
 from cadenza.operations.daily.programme_schemas import ConfigProgrammes
+from cadenza.operations.documented_models import Shape
 from cadenza.operations.fields import IF_GIVEN, Flag, Id, Labels, Metadata, Name, Priority, Text
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape
 from cadenza.operations.operation import Command
@@ -51,7 +52,6 @@ from cadenza.operations.scheduling.schemas import (
     OnceShape,
     PlanningShape,
     PolicyShape,
-    Shape,
     TargetShape,
 )
 

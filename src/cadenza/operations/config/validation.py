@@ -15,10 +15,11 @@ from cadenza.operations.config.changes import Intent, WantedEndpoint, WantedJob
 from cadenza.operations.config.rules import WantedRule, located_rules, refuse, rule_or_faults
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import part
 from cadenza.operations.scheduling.calendars.of_jobs import resolved_job_rules
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import resolved_rules
 from cadenza.operations.scheduling.endpoints import PARTS, within_limits
-from cadenza.operations.scheduling.schemas import DayPartsShape, part
+from cadenza.operations.scheduling.schemas import DayPartsShape
 
 
 class LocatedEndpoint(NamedTuple):

@@ -18,9 +18,9 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.calendars.calendar import Calendar, no_calendar
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
-from cadenza.operations.documented_models import Documented
+from cadenza.operations.documented_models import Documented, Shape, part
 from cadenza.operations.fields import Flag, Id, Name, Text, Whole
-from cadenza.operations.scheduling.schemas import HttpShape, Shape, as_shape, part
+from cadenza.operations.scheduling.schemas import HttpShape, as_shape
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

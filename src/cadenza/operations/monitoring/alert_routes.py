@@ -14,10 +14,10 @@ from cadenza.domain.monitoring.alert_route import (
 )
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import part
 from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, split_page
 from cadenza.operations.monitoring.route_schemas import ChannelShape, MatchShape, route_definition
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.scheduling.schemas import part
 
 EVERYTHING = MatchShape()
 

@@ -7,8 +7,8 @@ from pydantic import Field
 from cadenza.domain.channel import LONGEST_ADDRESS, Channel, ChannelType, same_address
 from cadenza.domain.monitoring.alert import AlertKind, Severity
 from cadenza.domain.monitoring.alert_route import MOST_MATCHED, AlertRoute, RouteMatch
+from cadenza.operations.documented_models import Shape
 from cadenza.operations.fields import Id, Labels
-from cadenza.operations.scheduling.schemas import Shape
 
 Listing = Field(max_length=MOST_MATCHED)
 

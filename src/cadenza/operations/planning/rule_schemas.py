@@ -22,8 +22,8 @@ from cadenza.domain.planning.rules.rule import (
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import Shape, part
 from cadenza.operations.fields import Name, Span, SpanFromZero
-from cadenza.operations.scheduling.schemas import Shape, part
 from cadenza.ports.catalog import EndpointFilter, Page
 
 Ttl = Annotated[float, Field(gt=0, le=LONGEST_TTL_MINUTES)]

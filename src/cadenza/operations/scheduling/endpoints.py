@@ -28,6 +28,7 @@ from cadenza.domain.scheduling.steer import (
 )
 from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import part
 from cadenza.operations.fields import Paged
 from cadenza.operations.long_pages import LONGEST_PAGE, LONGEST_READ, one_more, read_page, size_of
 from cadenza.operations.operation import CREATED, NO_CONTENT, Nothing, operation
@@ -48,9 +49,6 @@ from cadenza.operations.scheduling.endpoint_parts.commands import (
 )
 from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView, endpoint_view
 from cadenza.operations.scheduling.parents import check_parent, check_parent_id
-from cadenza.operations.scheduling.schemas import (
-    part,
-)
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     Admission,

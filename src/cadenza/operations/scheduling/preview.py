@@ -24,6 +24,7 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
 from cadenza.engine.steering import COMMANDS
 from cadenza.engine.steering_commands import ClearHints
 from cadenza.operations.context import RequestContext
+from cadenza.operations.documented_models import part
 from cadenza.operations.fields import Flag, Span, Whole
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.scheduling.endpoint_parts.baselines import with_named_calendars
@@ -31,7 +32,7 @@ from cadenza.operations.scheduling.endpoint_parts.calendar_rules import Calendar
 from cadenza.operations.scheduling.endpoint_parts.commands import OneEndpoint
 from cadenza.operations.scheduling.endpoint_view import PlanView
 from cadenza.operations.scheduling.endpoints import require_live, unsaved_endpoint, within_limits
-from cadenza.operations.scheduling.schemas import NO_GUARD, BaselineShape, GuardShape, TargetShape, part
+from cadenza.operations.scheduling.schemas import NO_GUARD, BaselineShape, GuardShape, TargetShape
 from cadenza.operations.scheduling.steering import explain_plan
 from cadenza.ports.access import QuotaAnswer
 

@@ -1,11 +1,10 @@
 """JSON models of baselines, targets, guards and policies, and their conversion to the domain and back."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
-from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.http_request import LONGEST_URL, MOST_HEADERS, MOST_KEYS, MOST_LISTED
 from cadenza.domain.planning.planner_settings import (
     DEFAULT_PAUSE_MINUTES,
@@ -31,16 +30,8 @@ from cadenza.domain.scheduling.target import (
     Target,
 )
 from cadenza.domain.text_patterns import A_URL
-from cadenza.operations.documented_models import Documented, remembered_by_identity, unvalidated
+from cadenza.operations.documented_models import Shape, remembered_by_identity, unvalidated
 from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanFromZero, Text, Whole
-
-Result = TypeVar("Result")
-
-
-class Shape(Documented):
-    """A part of an endpoint, as it is written."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class EveryShape(Shape):
@@ -274,12 +265,3 @@ def as_shape(value: Baseline | Target | Guard | Policy | Planning) -> Any:
             part = getattr(value, name)
             words[name] = list(part) if isinstance(part, tuple) else part
     return unvalidated(shape, words)
-
-
-def part(name: str, make: Callable[[], Result]) -> Result:
-    """Make a part of a larger model; an InvalidRequest inside it gets the whole path of the field."""
-    try:
-        return make()
-    except InvalidRequest as problem:
-        path = name if problem.field in (None, name) else f"{name}.{problem.field}"
-        raise InvalidRequest(problem.message, path, [Fault(path, problem.message)]) from None

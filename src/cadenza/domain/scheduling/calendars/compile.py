@@ -22,12 +22,11 @@ from cadenza.domain.scheduling.calendars.definition import (
     HolidaySource,
     WeeklyHours,
 )
-from cadenza.domain.scheduling.calendars.rules import KNOWN_AHEAD
 
 YEAR = timedelta(days=366)
 BEHIND, AHEAD = YEAR, 12 * YEAR
-COMPILED_ANEW_BEFORE = KNOWN_AHEAD
-"""With less than this ahead, a calendar is compiled anew."""
+COMPILED_ANEW_BEFORE = AHEAD - 30 * DAY
+"""With less than this ahead, a calendar is compiled anew: a month later, as zones and holidays change."""
 
 
 class Horizon(NamedTuple):
@@ -56,10 +55,6 @@ class CompiledCalendar(NamedTuple):
     definition: CalendarDefinition
     calendar: Calendar
     until: datetime
-
-    def is_stale(self, now: datetime) -> bool:
-        """Whether so little is left ahead that it is to be compiled anew."""
-        return self.until - now < COMPILED_ANEW_BEFORE
 
 
 NO_FACTS = CalendarFacts({}, {})

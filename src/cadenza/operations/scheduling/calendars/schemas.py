@@ -19,8 +19,8 @@ from cadenza.domain.scheduling.calendars.definition import (
 )
 from cadenza.domain.scheduling.calendars.named_rules import NAMED
 from cadenza.domain.text_patterns import A_CLOSING_TIME, A_COUNTRY
+from cadenza.operations.documented_models import Shape, part
 from cadenza.operations.fields import IF_GIVEN, Id, Name
-from cadenza.operations.scheduling.schemas import Shape, part
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 TimeUntilMidnight = Annotated[str, StringConstraints(strict=True, pattern=A_CLOSING_TIME)]

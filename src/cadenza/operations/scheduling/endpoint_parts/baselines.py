@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.calendars.day_part_planning import cadences_by_pa
 from cadenza.domain.scheduling.calendars.named_day_parts import NamedDayParts
 from cadenza.engine.calendar_rules import calendars_by_id
 from cadenza.operations.context import RequestContext
-from cadenza.operations.scheduling.schemas import part
+from cadenza.operations.documented_models import part
 
 BASELINE = "baseline"
 

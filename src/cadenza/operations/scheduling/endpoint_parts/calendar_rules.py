@@ -17,10 +17,9 @@ from cadenza.domain.scheduling.calendars.named_rules import (
 )
 from cadenza.domain.scheduling.calendars.rules import CalendarRules, WhenClosed
 from cadenza.operations.context import RequestContext
-from cadenza.operations.documented_models import unvalidated
+from cadenza.operations.documented_models import Shape, part, unvalidated
 from cadenza.operations.fields import Id, Moment
 from cadenza.operations.scheduling.endpoint_parts.baselines import find_calendars
-from cadenza.operations.scheduling.schemas import Shape, part
 
 CALENDAR = "calendar"
 """Its name on the wire; the calendars of a job stand beside it in the domain, as `calendar_rules`."""

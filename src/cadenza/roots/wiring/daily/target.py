@@ -22,8 +22,8 @@ from cadenza.domain.validation import quoted
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.daily.prompt_target import PromptTargetRunner
 from cadenza.operations.daily.programme_schemas import DailyHttpShape, DailyPromptShape
+from cadenza.operations.documented_models import Shape
 from cadenza.operations.fields import Name
-from cadenza.operations.scheduling.schemas import Shape
 from cadenza.ports.daily import DailyTargetRunner
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.roots.settings import Settings
