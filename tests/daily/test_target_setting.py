@@ -18,21 +18,23 @@ from tests.postgres import Databases, databases, newest_databases
 
 from cadenza import Cadenza
 from cadenza.adapters.clock import FastClock, SystemClock
+from cadenza.adapters.daily.callable_target import CallableTargetRunner
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.agents.users import Agent, User, UserKey
-from cadenza.domain.daily.keys import daily_key
+from cadenza.domain.daily.keys import ProgrammeKey, daily_key
 from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DayStatus, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.job_failure import ErrorClass
-from cadenza.domain.scheduling.target import HttpTarget
+from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.engine.supervision import Supervisor
 from cadenza.operations.daily.programme_schemas import DailyHttpShape
 from cadenza.ports.daily import DailyTargetRunner
 from cadenza.roots.daily import TickMonitor, _check_target, launch
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.daily.programmes import DeclaredFunction, TargetsByProgramme
 from cadenza.roots.wiring.daily.service import clocks_for, daily_parts_in_up
 from cadenza.roots.wiring.daily.target import ImportedFunction, daily_target, open_target_runner
 from cadenza.roots.wiring.stores import open_store
@@ -275,6 +277,22 @@ async def test_a_program_serves_a_user_in_two_programmes(tmp_path: Path) -> None
     async with app, asyncio.timeout(30):
         await both.wait()
     assert called == {("daily", "ada"), ("evening", "ada")}
+
+
+async def test_no_other_process_serves_the_programme_of_a_function(tmp_path: Path) -> None:
+    app = Cadenza(f"sqlite:///{tmp_path / 'own.db'}")
+
+    @app.daily(programme="evening")
+    async def summary(*_: object) -> None: ...
+
+    async with app:
+        evening = await app._started().store.programmes.programme(ProgrammeKey("default", "evening"))
+    assert evening.target == CallableTarget("summary")
+    beside = TargetsByProgramme(FakeLog(), default=lambda _: CallableTargetRunner(summary))
+    assert beside.runner_for(evening) is None
+    renamed = {"evening": DeclaredFunction("digest", CallableTargetRunner(summary))}
+    own = TargetsByProgramme(FakeLog(), functions=renamed)
+    assert own.runner_for(evening) is renamed["evening"].runner
 
 
 async def test_a_program_is_told_of_wrong_programmes_and_zones(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from cadenza.domain.daily.programme import Programme
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import Enrollment
 from cadenza.domain.errors import Conflict, NotFound
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.domain.validation import check_id
 from cadenza.ports.daily import ProgrammeStore
 from cadenza.ports.store import Store
@@ -40,12 +41,18 @@ class DailyFunctions:
         return function
 
     async def store(self, programmes: ProgrammeStore, *, now: datetime) -> None:
-        """Store the programmes that have functions, unless they are there; `daily` always is."""
+        """Store the programmes that have functions, unless they are there; `daily` always is.
+
+        They name their functions, so that no process beside this one runs the target of its settings.
+        """
         for id_ in self.by_programme.keys() - {DAILY}:
+            key, target = ProgrammeKey(DEFAULT_TENANT, id_), CallableTarget(self.by_programme[id_].name)
             try:
-                await programmes.programme(ProgrammeKey(DEFAULT_TENANT, id_))
+                await programmes.programme(key)
             except NotFound:
-                await programmes.put_programme(Programme(tenant_id=DEFAULT_TENANT, id=id_, created_at=now))
+                await programmes.put_programme(
+                    Programme(tenant_id=DEFAULT_TENANT, id=id_, target=target, created_at=now)
+                )
 
 
 class DeclaresDaily:

@@ -36,7 +36,8 @@ NO_FUNCTIONS: Mapping[str, DeclaredFunction] = {}
 class TargetsByProgramme:
     """Finds what runs a programme.
 
-    1. Its own target: a request, a prompt, or a function by its name.
+    1. Its own target: a request, a prompt, or a function: the one that the program declares for it, else
+       one by its name.
     2. Otherwise the function that the program declares for it.
     3. Otherwise the target of the settings.
     """
@@ -79,10 +80,10 @@ class TargetsByProgramme:
                 return None if self._runners is None else self._runners.http(target, programme)
             case ProgrammePrompt() as target:
                 return None if self._runners is None else self._runners.prompt(target, programme)
+            case CallableTarget() | None if programme.id in self._functions:
+                return self._functions[programme.id].runner
             case CallableTarget(function):
                 return next((one.runner for one in self._functions.values() if one.name == function), None)
-            case None if programme.id in self._functions:
-                return self._functions[programme.id].runner
             case None:
                 return None if self._default is None else self._default(programme)
 
