@@ -14,6 +14,9 @@ AN_IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 A_TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 A_CLOSING_TIME = r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"
 A_COUNTRY = r"^[A-Z]{2}$"
+A_SUBDIVISION = r"^[A-Za-z0-9 .'-]{1,40}$"
+A_ZONE = r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}$"
+"""Of an IANA name; whether there is such a zone, only the time zone database says."""
 A_REFERENCE = r"^(env|secret):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 IN_WORDS = {
     WITHOUT_CONTROL: ("a text", " and no control characters"),
@@ -36,6 +39,8 @@ IN_WORDS = {
     A_TIME_OF_DAY: ("a time of day", ", such as 22:00"),
     A_CLOSING_TIME: ("a time of day from 00:00 to 24:00", ", such as 18:00"),
     A_COUNTRY: ("two capital letters", ", such as DE"),
+    A_SUBDIVISION: ("the code of a part of the country", ", such as BY"),
+    A_ZONE: ("the name of a time zone", ", such as Europe/Berlin"),
     A_REFERENCE: ("env:NAME or secret:NAME", ""),
 }
 """What stands before the length of a text, and what behind it."""

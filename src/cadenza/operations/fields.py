@@ -21,8 +21,9 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
+from cadenza.domain.local_time import LONGEST_ZONE
 from cadenza.domain.scheduling.endpoint import HIGHEST_PRIORITY
-from cadenza.domain.text_patterns import AN_ID, ONE_LINE, WITHOUT_CONTROL
+from cadenza.domain.text_patterns import A_ZONE, AN_ID, ONE_LINE, WITHOUT_CONTROL
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, as_whole_number
 from cadenza.operations.operation import Command, View
 from cadenza.ports.catalog import Page
@@ -67,6 +68,8 @@ def _json_object(value: Any) -> Any:
 
 Id = Annotated[str, StringConstraints(strict=True, pattern=AN_ID)]
 Name = Annotated[str, StringConstraints(strict=True, pattern=ONE_LINE, max_length=200)]
+ZoneName = Annotated[Name, Field(json_schema_extra={"pattern": A_ZONE, "maxLength": LONGEST_ZONE})]
+"""Zones are looked up later, so that one sentence refuses all that are none."""
 Text = Annotated[str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_TEXT)]
 Span = Annotated[int, Whole(1, LONGEST_SPAN_MS)]
 SpanFromZero = Annotated[int, Whole(0, LONGEST_SPAN_MS)]

@@ -27,7 +27,9 @@ A_MINUTE = 60_000
 
 OF_TURNS = ("renew_agent_turn", "give_back_agent_turn", "answer_agent_turn", "call_agent_turn_tool")
 SAID_IN_WORDS = {
-    "create_endpoint": "hosts that are names, cron lines that fire, zones that exist, min <= max, labels",
+    "create_job": "calendars that there are, and that are open together",
+    "update_job": "the same",
+    "create_endpoint": "hosts that are names, cron lines that fire, zones and calendars, min <= max, labels",
     "update_endpoint": "the same, and what cannot be null",
     "propose_interval": "hints on what runs once",
     "propose_next_time": "exactly one of two fields, moments that end after they begin",
@@ -51,6 +53,11 @@ SAID_IN_WORDS = {
     "update_schedule": "moments that are ahead, zones that exist, cron lines that fire, min <= max",
     "pause_schedule": "moments that are ahead",
     "snooze_schedule": "exactly one of two fields, moments that are ahead",
+    "put_calendar": "one part at least, zones and countries that exist, dates in their order and ahead",
+    "preview_calendar_draft": "the same",
+    "put_daily_user": "zones that exist",
+    "put_daily_users": "zones that exist",
+    "put_programme": "hosts that are names, calendars and agents that there are, windows that are seen",
     "put_user": "zones that exist",
     "put_user_channels": "addresses that can be reached, quiet hours that begin and end at different times",
     "put_agent": "names of one line, models that are allowed, what belongs to the runtime",

@@ -24,7 +24,7 @@ from cadenza.operations.agents.schedules import (
     schedules_of,
 )
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Text
+from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Text, ZoneName
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import CalendarRulesShape, changed_fields
 from cadenza.operations.scheduling.steering import EXPLAINED_HINTS
@@ -49,7 +49,7 @@ class UpdateSchedule(OneSchedule):
     """New times: five fields; it is then recurring."""
     interval_seconds: Seconds | None = None
     """Instead of `cron_expression`: fire so many seconds after each firing."""
-    timezone: Name | None = None
+    timezone: ZoneName | None = None
     """The IANA time zone in which its times are read."""
     min_interval_seconds: Seconds | None = None
     """The least time between two fires; null takes the bound away."""

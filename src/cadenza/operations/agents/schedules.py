@@ -23,7 +23,7 @@ from cadenza.domain.text_patterns import WITHOUT_CONTROL
 from cadenza.engine.agents.schedules import AgentSchedules, CreatedSchedule
 from cadenza.operations.agents.probe_schemas import ProbeShape, accepted_probe
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Whole, split_page
+from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Whole, ZoneName, split_page
 from cadenza.operations.operation import CREATED, Command, View, operation
 from cadenza.operations.scheduling.endpoint_parts.calendar_rules import (
     CalendarRulesShape,
@@ -57,7 +57,7 @@ class CreateSchedule(Command):
     """When a recurring one fires: five fields, read in the time zone."""
     agent_id: Id | None = None
     """Who answers when it fires; the agent that asks, if left out."""
-    timezone: Name | None = None
+    timezone: ZoneName | None = None
     """An IANA time zone; the user's, if left out."""
     delay_seconds: Seconds | None = None
     """Instead of `run_at`: so many seconds from now."""

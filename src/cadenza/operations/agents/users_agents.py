@@ -24,7 +24,7 @@ from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.access.key_tokens import new_key
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Id, Listed, Name, Paged, Put, Whole, split_page
+from cadenza.operations.fields import Id, Listed, Name, Paged, Put, Whole, ZoneName, split_page
 from cadenza.operations.long_pages import one_more, read_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.ports.catalog import Page
@@ -44,7 +44,7 @@ class OneUser(Command):
 class PutUser(OneUser, Put):
     """A user, all of it: what is left out is not set."""
 
-    timezone: Name | None = None
+    timezone: ZoneName | None = None
     """An IANA time zone, in which moments without an offset are meant."""
 
 

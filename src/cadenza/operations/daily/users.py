@@ -23,7 +23,7 @@ from cadenza.domain.daily.zones import check_timezone
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.programmes import OfProgramme, served_programme, window_of
-from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Put, split_page
+from cadenza.operations.fields import Flag, Id, Listed, Paged, Put, ZoneName, split_page
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
 
 MOST_AT_ONCE = 1_000
@@ -45,7 +45,7 @@ def _timezone(value: str) -> str:
 
 WrittenDue = Annotated[str, Field(pattern=f"^{A_DUE_TIME.pattern}$")]
 DueTime = Annotated[str, BeforeValidator(_due_time, json_schema_input_type=WrittenDue)]
-Timezone = Annotated[Name, AfterValidator(_timezone)]
+Timezone = Annotated[ZoneName, AfterValidator(_timezone)]
 
 
 class DailyUserEntry(Command):

@@ -31,7 +31,7 @@ from cadenza.domain.scheduling.target import (
 )
 from cadenza.domain.text_patterns import A_URL
 from cadenza.operations.documented_models import Shape, remembered_by_identity, unvalidated
-from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanFromZero, Text, Whole
+from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanFromZero, Text, Whole, ZoneName
 
 
 class EveryShape(Shape):
@@ -50,7 +50,7 @@ class CronShape(Shape):
 
     kind: Literal["cron"]
     expression: Name
-    timezone: Name = "UTC"
+    timezone: ZoneName = "UTC"
 
     def to_domain(self) -> Cron:
         """The baseline; its expression is not checked here."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.local_time import zone_named
-from cadenza.domain.text_patterns import A_CLOSING_TIME, A_COUNTRY
+from cadenza.domain.text_patterns import A_CLOSING_TIME, A_COUNTRY, A_SUBDIVISION
 from cadenza.domain.validation import check_id, check_text, convert_to_utc, quoted
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -18,7 +18,6 @@ MOST_HOURS, MOST_HOLIDAYS, MOST_DATES = 28, 20, 4_000
 LONGEST_ICS = 256 * 1024
 LONGEST_NAME = 200
 TIME_OF_DAY = r"([01][0-9]|2[0-3]):[0-5][0-9]|24:00"
-SUBDIVISION = r"[A-Za-z0-9 .'-]{1,40}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class HolidaySource:
             raise InvalidRequest(
                 f"country must be two letters such as DE, not {quoted(self.country)}.", "country"
             )
-        if self.subdivision is not None and not re.fullmatch(SUBDIVISION, self.subdivision):
+        if self.subdivision is not None and not re.fullmatch(A_SUBDIVISION, self.subdivision):
             raise InvalidRequest("subdivision must be a code such as BY.", "subdivision")
 
 

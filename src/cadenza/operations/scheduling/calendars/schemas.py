@@ -10,7 +10,6 @@ from cadenza.domain.scheduling.calendars.definition import (
     MOST_DATES,
     MOST_HOLIDAYS,
     MOST_HOURS,
-    SUBDIVISION,
     CalendarDefinition,
     CalendarParts,
     DateSpan,
@@ -18,22 +17,23 @@ from cadenza.domain.scheduling.calendars.definition import (
     WeeklyHours,
 )
 from cadenza.domain.scheduling.calendars.named_rules import NAMED
-from cadenza.domain.text_patterns import A_CLOSING_TIME, A_COUNTRY
+from cadenza.domain.text_patterns import A_CLOSING_TIME, A_COUNTRY, A_SUBDIVISION, A_TIME_OF_DAY
 from cadenza.operations.documented_models import Shape, part
-from cadenza.operations.fields import IF_GIVEN, Id, Name
+from cadenza.operations.fields import IF_GIVEN, Id, Name, ZoneName
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-TimeUntilMidnight = Annotated[str, StringConstraints(strict=True, pattern=A_CLOSING_TIME)]
+ClosingTime = Annotated[str, StringConstraints(strict=True, pattern=A_CLOSING_TIME)]
+OpeningTime = Annotated[str, StringConstraints(strict=True, pattern=A_TIME_OF_DAY)]
 IcsText = Annotated[str, StringConstraints(strict=True, max_length=LONGEST_ICS)]
 
 
 class HoursShape(Shape):
     """Hours on days of the week, by the clocks of the calendar's zone."""
 
-    days: Annotated[list[Weekday], Field(min_length=1, max_length=7)]
-    opens: TimeUntilMidnight
+    days: Annotated[list[Weekday], Field(min_length=1, max_length=7, json_schema_extra={"uniqueItems": True})]
+    opens: OpeningTime
     """Such as 08:00."""
-    closes: TimeUntilMidnight
+    closes: ClosingTime
     """Such as 18:00; 24:00 is midnight. If it is not later than `opens`, it is on the next day."""
 
 
@@ -42,7 +42,7 @@ class HolidaysShape(Shape):
 
     country: Annotated[str, StringConstraints(strict=True, pattern=A_COUNTRY)]
     """Two letters, such as DE."""
-    subdivision: Annotated[str, StringConstraints(strict=True, pattern=f"^{SUBDIVISION}$")] | None = IF_GIVEN
+    subdivision: Annotated[str, StringConstraints(strict=True, pattern=A_SUBDIVISION)] | None = IF_GIVEN
     """Such as BY."""
 
 
@@ -103,7 +103,7 @@ class CalendarFields(PartsShape):
     """When a calendar is open: where any of its parts is, except where an exception is."""
 
     name: Name | None = IF_GIVEN
-    timezone: Name = "UTC"
+    timezone: ZoneName = "UTC"
     """The IANA zone of its hours and days, such as Europe/Berlin."""
     except_during: PartsShape | None = IF_GIVEN
     """When it is closed all the same."""
