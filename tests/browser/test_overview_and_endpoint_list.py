@@ -195,6 +195,7 @@ def test_a_run_that_ends_is_seen_at_once(program: Site, visit: Visit) -> None:
 def test_everything_is_reached_by_the_keyboard(visit: Visit) -> None:
     page = visit.go("/")
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    expect(page.locator(".live")).to_have_text("Live")  # Keys are listened to from then on.
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.type("ge")
