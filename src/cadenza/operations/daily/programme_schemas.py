@@ -1,7 +1,7 @@
 """JSON models of daily programmes, and their conversion to the domain and back."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, assert_never
+from typing import Annotated, Any, Literal, Self, assert_never, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -20,10 +20,10 @@ from cadenza.domain.scheduling.calendars.calendar import Calendar, no_calendar
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.operations.documented_models import Documented, Shape, part
 from cadenza.operations.fields import Flag, Id, Name, Text, Whole
+from cadenza.operations.scheduling.calendars.schemas import Weekday
 from cadenza.operations.scheduling.schemas import HttpShape, as_shape
 
-Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 CALENDARS = ("only_during", "never_during")
 NO_CALENDARS: Mapping[str, Calendar] = {}
 LEAST_TIMEOUT_MS, MOST_TIMEOUT_MS = 100, 3_600_000

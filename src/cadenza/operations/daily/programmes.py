@@ -15,11 +15,11 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.programme_schemas import (
     DailyTargetShape,
     ProgrammeFields,
-    Weekday,
     programme_fields,
 )
 from cadenza.operations.fields import Flag, Id, Listed, Paged, Put, split_page
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
+from cadenza.operations.scheduling.calendars.schemas import Weekday
 from cadenza.operations.scheduling.endpoint_parts.baselines import find_calendars
 from cadenza.ports.catalog import Page
 

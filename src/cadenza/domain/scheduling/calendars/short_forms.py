@@ -22,7 +22,7 @@ LEAST_RANGE = 3
 def hours_in(text: str) -> dict[str, object] | None:
     """The fields of `mon-fri 08:00-18:00`; None if it is written otherwise."""
     found = HOURS.fullmatch(text.strip().lower())
-    ranges = [_days(part) for part in found["days"].split(",")] if found else []
+    ranges = [weekdays_in(part) for part in found["days"].split(",")] if found else []
     if found is None or not all(ranges):
         return None
     days = [day for some in ranges for day in some]
@@ -63,10 +63,10 @@ def dates_as_text(dates: DateSpan) -> str:
     return first if first == last else f"{first}..{last}"
 
 
-def _days(word: str) -> list[str]:
-    """The days from one to another, also over the weekend; none if they are not known."""
-    first, _, last = word.partition("-")
-    if first not in WEEKDAYS or (last or first) not in WEEKDAYS:
+def weekdays_in(word: str) -> list[str]:
+    """The days from one to another, also over the weekend, such as mon-fri; none if they are not known."""
+    first, dash, last = word.partition("-")
+    if first not in WEEKDAYS or (dash and last not in WEEKDAYS):
         return []
     begin, end = WEEKDAYS.index(first), WEEKDAYS.index(last or first)
     return [WEEKDAYS[(begin + number) % 7] for number in range((end - begin) % 7 + 1)]

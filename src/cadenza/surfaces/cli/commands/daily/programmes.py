@@ -1,10 +1,12 @@
 """`cadenza daily programmes …`: what is owed daily, and how."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.calendars.definition import WEEKDAYS
+from cadenza.domain.scheduling.calendars.short_forms import weekdays_in
 from cadenza.surfaces.cli.argument_parsing import document, whole_number
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
@@ -12,8 +14,7 @@ from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.parameters import AProgramme, File, Name, OnlyNew, present
 from cadenza.surfaces.cli.written_words import Fills
 
-WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-ALL_DAYS = ", ".join(WEEK)
+ALL_DAYS = ", ".join(WEEKDAYS)
 Target = Annotated[
     str | None,
     Parameter(help="A URL to POST to; any other target stands in a --file. The settings' one, if left out."),
@@ -104,15 +105,7 @@ class DailyProgrammes(Commands):
 
 def _weekdays(written: str) -> list[str]:
     """Days of the week from single ones and spans of them, such as mon-wed,fri."""
-    return [day for part in written.split(",") for day in _span(part.strip())]
-
-
-def _span(part: str) -> Any:
-    first, dash, last = part.partition("-")
-    if first not in WEEK or (dash and last not in WEEK):
+    spans = [weekdays_in(part.strip()) for part in written.split(",")]
+    if not all(spans):
         raise InvalidRequest(f"--weekdays must be days such as mon,wed or mon-fri: {ALL_DAYS}.", "--weekdays")
-    if not dash:
-        return [first]
-    begin, end = WEEK.index(first), WEEK.index(last)
-    days = (end - begin) % len(WEEK) + 1
-    return [WEEK[(begin + count) % len(WEEK)] for count in range(days)]
+    return [day for span in spans for day in span]
