@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from cadenza.domain.scheduling.calendars.calendar import Calendar, calendar_of
-from cadenza.domain.scheduling.calendars.starting import kept_back
+from cadenza.domain.scheduling.calendars.starting import outcome_while_closed
 from cadenza.domain.scheduling.due import Cancel, Start, claim, due, opens_at, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus, SkippedSlot, skipped_run
@@ -118,7 +118,7 @@ class Worker:
 
     def _dispatch(self) -> None:
         """What the executor does: a run that calendars keep from starting ends as they say."""
-        kept = None if self.held is None else kept_back(self.held, self.now)
+        kept = None if self.held is None else outcome_while_closed(self.held, self.now)
         if self.held is None or kept is None:
             self.dispatched += [] if self.held is None else [self.now]
             return

@@ -9,7 +9,7 @@ from tests.simulation.whole_system.process_clocks import START
 
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.calendars.calendar import calendar_of
-from cadenza.domain.scheduling.calendars.gate import is_closed, why_kept
+from cadenza.domain.scheduling.calendars.gate import is_closed, why_not_open
 from cadenza.domain.scheduling.calendars.rules import NO_RULES, CalendarRules, WhenClosed
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.run import Claim, Run, RunStatus
@@ -35,7 +35,9 @@ def with_calendars(endpoint: Endpoint, random: Random) -> Endpoint:
 def start_violation(claim: Claim, now: datetime) -> str | None:
     """What is wrong with a run that starts now, by the clock of its process; None if it is open."""
     rules = claim.endpoint.calendar_rules
-    return None if rules is NO_RULES or not is_closed(rules, now) else f"while it is {why_kept(rules, now)}"
+    if rules is NO_RULES or not is_closed(rules, now):
+        return None
+    return f"while it is {why_not_open(rules, now)}"
 
 
 def closure_violations(endpoint: Endpoint, runs: Sequence[Run], *, was_set_back: bool) -> Iterator[str]:

@@ -75,10 +75,10 @@ def _hints_ignored_after_a_run(patch: MonkeyPatch) -> None:
 
 
 def _late_slots_start_while_closed(patch: MonkeyPatch) -> None:
-    def kept_back(claim: Claim, now: datetime) -> Outcome | None:
-        return starting.kept_back(claim, now) if claim.source is Source.CLOSED else None
+    def outcome_while_closed(claim: Claim, now: datetime) -> Outcome | None:
+        return starting.outcome_while_closed(claim, now) if claim.source is Source.CLOSED else None
 
-    patch.setattr(execute, "kept_back", kept_back)
+    patch.setattr(execute, "outcome_while_closed", outcome_while_closed)
 
 
 def _every_closed_slot_is_skipped(patch: MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from cadenza.domain.scheduling.calendars.gate import claimed_from, why_kept
+from cadenza.domain.scheduling.calendars.gate import claimed_from, why_not_open
 from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, evolve
 from cadenza.domain.scheduling.policy import Misfire
@@ -32,7 +32,7 @@ def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
         return f"paused until {end_in_words(endpoint.paused_until)}"
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > now:
         return f"quota used up until {iso(endpoint.quota_opens_at)}"
-    return None if endpoint.calendar_rules is NO_RULES else why_kept(endpoint.calendar_rules, now)
+    return None if endpoint.calendar_rules is NO_RULES else why_not_open(endpoint.calendar_rules, now)
 
 
 def end_in_words(paused_until: datetime) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from cadenza.domain.scheduling.baseline import Cron, Every, Once, cadence_at
-from cadenza.domain.scheduling.calendars.gate import RUN_AT_END, first_open, why_kept
+from cadenza.domain.scheduling.calendars.gate import RUN_AT_END, first_open, why_not_open
 from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, following_fire, plan_next_run
@@ -74,7 +74,7 @@ def nudge(endpoint: Endpoint, now: datetime, when: datetime, source: Source) -> 
         return endpoint, Nudge(before, when, applied=False)
     candidate, source = _bounded(endpoint, now, when, source)
     rules = endpoint.calendar_rules
-    if rules is not NO_RULES and (closed := why_kept(rules, candidate)) is not None:
+    if rules is not NO_RULES and (closed := why_not_open(rules, candidate)) is not None:
         opening = first_open(rules, candidate)
         if opening is None or rules.when_closed is not RUN_AT_END:
             return endpoint, Nudge(before, candidate, applied=False, closed=closed)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from cadenza.domain.job_failure import LONGEST_TRACEBACK, error_text, traceback_text
 from cadenza.domain.scheduling.calendars.rules import NO_RULES
-from cadenza.domain.scheduling.calendars.starting import kept_back
+from cadenza.domain.scheduling.calendars.starting import outcome_while_closed
 from cadenza.domain.scheduling.due import misfired
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.policy import cut_timeout
@@ -94,7 +94,7 @@ class Executor:
     async def admit(self, claims: Sequence[Claim]) -> list[QuotaAnswer]:
         """The quota's answer for each claim, asked in one batch; one that will not start costs nothing."""
         now = self._clock.now()
-        is_free = [misfired(claim, now) or _is_kept(claim, now) for claim in claims]
+        is_free = [misfired(claim, now) or _is_closed(claim, now) for claim in claims]
         if claims and not any(is_free):
             return await self._quota.check([_request(claim.endpoint.tenant_id) for claim in claims])
         paying = [claim for claim, costs_nothing in zip(claims, is_free, strict=True) if not costs_nothing]
@@ -107,9 +107,10 @@ class Executor:
     ) -> Completion:
         """Run the claim in the current task, which a caller may name; or skip it, with the reason."""
         now = self._clock.now()
-        if claim.endpoint.calendar_rules is not NO_RULES and (kept := kept_back(claim, now)) is not None:
-            is_over = kept.status is RunStatus.SKIPPED
-            return Completion(claim if is_over else claim._replace(started_at=None), kept, now)
+        has_rules = claim.endpoint.calendar_rules is not NO_RULES
+        if has_rules and (closed := outcome_while_closed(claim, now)) is not None:
+            is_over = closed.status is RunStatus.SKIPPED
+            return Completion(claim if is_over else claim._replace(started_at=None), closed, now)
         if answer.opens_at is not None and answer.opens_at > now:
             outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
         elif misfired(claim, now):
@@ -146,8 +147,8 @@ def _request(tenant_id: str) -> QuotaRequest:
     return QuotaRequest(QuotaKind.ENDPOINT, tenant_id)
 
 
-def _is_kept(claim: Claim, now: datetime) -> bool:
-    return claim.endpoint.calendar_rules is not NO_RULES and kept_back(claim, now) is not None
+def _is_closed(claim: Claim, now: datetime) -> bool:
+    return claim.endpoint.calendar_rules is not NO_RULES and outcome_while_closed(claim, now) is not None
 
 
 def _with_timeout(claim: Claim, longest_ms: int | None) -> Claim:

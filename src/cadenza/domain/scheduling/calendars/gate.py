@@ -34,7 +34,7 @@ def is_closed(rules: CalendarRules, at: datetime) -> bool:
     return first_open(rules, at) is not at
 
 
-def why_kept(rules: CalendarRules, at: datetime) -> str | None:
+def why_not_open(rules: CalendarRules, at: datetime) -> str | None:
     """What keeps it from running at a moment, in words; None if it may run then."""
     opening = first_open(rules, at)
     if opening is at:
@@ -84,5 +84,5 @@ def refuse_never(endpoint: Endpoint, now: datetime) -> None:
     if isinstance(baseline, Once) and baseline.at > now and is_closed(rules, baseline.at):
         if rules.when_closed is RUN_AT_END and first_open(rules, baseline.at) is not None:
             return
-        why = f"It would not run at {iso(baseline.at)}: {why_kept(rules, baseline.at)}."
+        why = f"It would not run at {iso(baseline.at)}: {why_not_open(rules, baseline.at)}."
         raise InvalidRequest(f"{why} Choose another moment.", "baseline")

@@ -43,7 +43,7 @@ def plan_in_calendars(now: datetime, endpoint: Endpoint, cron: "CronClock", plan
     if planned.next_run_at is None or planned.source is PAUSED:
         return planned
     grace = _grace(endpoint)
-    kept = _kept(planned, endpoint, grace)
+    kept = _within_calendars(planned, endpoint, grace)
     if kept.source is not CLOSED or not _skipped_since_closed(endpoint, planned.next_run_at, grace):
         return kept
     opening = first_open(rules, _asked_at(endpoint, planned.next_run_at, grace))
@@ -51,7 +51,9 @@ def plan_in_calendars(now: datetime, endpoint: Endpoint, cron: "CronClock", plan
     after = _first_slot(opening, endpoint.anchor(now), free, cron, plan)
     if after.next_run_at is None:
         return after
-    return _kept(after._replace(candidates=(*kept.candidates, *after.candidates)), endpoint, grace)
+    return _within_calendars(
+        after._replace(candidates=(*kept.candidates, *after.candidates)), endpoint, grace
+    )
 
 
 def _not_before(starts: datetime, planned: Plan, endpoint: Endpoint) -> Plan:
@@ -65,7 +67,7 @@ def _not_before(starts: datetime, planned: Plan, endpoint: Endpoint) -> Plan:
     return Plan(starts, source, (*candidates, Candidate(starts, source)))
 
 
-def _kept(planned: Plan, endpoint: Endpoint, grace: timedelta) -> Plan:
+def _within_calendars(planned: Plan, endpoint: Endpoint, grace: timedelta) -> Plan:
     """The plan where it is open, and what becomes of its moment where it is closed."""
     at, _, candidates = planned
     assert at is not None, "what is finished needs no calendars"

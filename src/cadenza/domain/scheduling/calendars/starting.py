@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from cadenza.domain.scheduling.calendars.gate import CLOSED, RUN_AT_END, first_open, is_closed, why_kept
+from cadenza.domain.scheduling.calendars.gate import CLOSED, RUN_AT_END, first_open, is_closed, why_not_open
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.target import HeartbeatTarget
 from cadenza.domain.validation import milliseconds
 
 
-def kept_back(claim: Claim, now: datetime) -> Outcome | None:
+def outcome_while_closed(claim: Claim, now: datetime) -> Outcome | None:
     """How a claim ends that calendars keep from starting; None if it may start now.
 
     1. Heartbeats run nothing; what a missing one means is for their own rules to say.
@@ -22,7 +22,7 @@ def kept_back(claim: Claim, now: datetime) -> Outcome | None:
     if type(endpoint.target) is HeartbeatTarget:
         return None
     asked_at = claim.due_at if claim.source is CLOSED and is_closed(rules, claim.due_at) else now
-    reason, until = why_kept(rules, asked_at), first_open(rules, asked_at)
+    reason, until = why_not_open(rules, asked_at), first_open(rules, asked_at)
     if reason is None:
         return None
     waits = endpoint.open_slot is not None or (rules.when_closed is RUN_AT_END and claim.source is not CLOSED)
@@ -41,7 +41,7 @@ def missing_while_closed(claim: Claim) -> Outcome | None:
     has_started = claim.source is Source.HEARTBEAT
     expected = claim.due_at if has_started else claim.due_at - milliseconds(target.grace_ms)
     for at in (expected, claim.due_at):
-        if (reason := why_kept(rules, at)) is not None:
+        if (reason := why_not_open(rules, at)) is not None:
             opening = first_open(rules, at) or claim.due_at
             return Outcome(RunStatus.SKIPPED, reason=reason, closed_until=opening)
     return None

@@ -16,7 +16,7 @@ from cadenza.domain.scheduling.calendars.day_part_planning import (
     stretch_at,
     stretches,
 )
-from cadenza.domain.scheduling.calendars.gate import first_open, is_closed, why_kept
+from cadenza.domain.scheduling.calendars.gate import first_open, is_closed, why_not_open
 from cadenza.domain.scheduling.calendars.rules import NO_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock
@@ -35,7 +35,7 @@ def take_requests(endpoint: Endpoint, wanted: Sequence[RunRequest], *, now: date
     """
     refuse_heartbeat(endpoint)
     if first_open(endpoint.calendar_rules, now) is None:
-        raise Conflict(f"{endpoint.name} runs no more: {why_kept(endpoint.calendar_rules, now)}.")
+        raise Conflict(f"{endpoint.name} runs no more: {why_not_open(endpoint.calendar_rules, now)}.")
     queue = endpoint.requested or RequestQueue((), now)
     slots = {one.slot for one in queue.waiting}
     new = [one for one in wanted if one.slot not in slots][: MOST_WAITING - len(queue.waiting)]
